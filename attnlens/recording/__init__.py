@@ -1,4 +1,4 @@
-"""Recording attention while a model runs, and changing it."""
+"""Record attention while a model runs, and change it."""
 
 from attnlens.recording.edits import Edges
 from attnlens.recording.intervene import intervene

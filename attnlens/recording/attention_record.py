@@ -1,4 +1,4 @@
-"""The record of one attention call: its weights, selections, arrays, tables and a summary."""
+"""The record of one attention call, with methods to select from it and to convert or print it."""
 
 from __future__ import annotations
 
@@ -21,41 +21,41 @@ if TYPE_CHECKING:
     import pandas
 
 MOST_ROWS: Final = 5_000_000
-"""Rows of a table; more are made only where more are asked for."""
+"""The largest number of rows in a table, unless the caller allows more."""
 _MOST_CELLS: Final = 250_000_000
-"""Weights that are formed for an array, 1 GB in float32."""
+"""The largest number of weights to form for one array: 1 GB in float32."""
 _MAX_LISTED_RECORDS: Final = 20
-"""Sites, notes and such that a summary lists."""
+"""The largest number of sites or notes that a summary lists."""
 _WIDEST: Final = 60
-"""Characters of a name in a summary."""
+"""The largest width of a name in a summary, in characters."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class AttentionRecord:
-    """What was kept of one call of one module.
+    """The attention recorded in one call of one module.
 
     Attributes:
-        site: the module, as in ``named_modules()``.
-        call: 0, 1, ... when one module runs more than once.
-        weights: what multiplied the values, usually ``(batch, head, query, key)``. A lazy record
-            computes all of them each time they are read.
-        axes: one per dimension of ``weights``.
-        content, bias: the parts of the logits from query times key and from added biases, if a
-            probe gives them or a fused kernel had a mask of numbers; else None.
-        rows: which queries were kept, counted from 0; None: all of them.
-        keys: of a top-k record, the key of each kept weight, ``(batch, head, query, k)``, int32;
-            largest weight first. Keys with weight 0 may fill a row up. The labels of the key
-            axis, if any, then name every key of the model.
-        residual: of a top-k record, the sum of the weights not kept, ``(batch, head, query)``.
-        key_count: of a top-k record, the number of keys.
-        lazy: queries and keys from which any row can be computed.
-        notes: what a reader must know about how the weights were recorded.
-        values: what the weights multiplied, ``(batch, head, key, width)``, if recorded.
-        outputs: the result of each head, ``(batch, head, query, width)``, before heads are joined
-            and projected, for the queries in ``rows``, if recorded.
+        site: the name of the module, as in ``named_modules()``.
+        call: the number of the call (0, 1, ...) among the calls of this module.
+        weights: the attention weights, usually ``(batch, head, query, key)``. A lazy record
+            computes all weights each time this attribute is read.
+        axes: one axis for each dimension of ``weights``.
+        content, bias: two parts of the logits: query times key, and the added biases. None unless
+            a probe provides them or a fused kernel had a mask of numbers.
+        rows: the positions of the recorded queries, counted from 0; None if all were recorded.
+        keys: in a top-k record, the key of each kept weight, ``(batch, head, query, k)``, int32,
+            largest weight first. A row may be padded with keys of weight 0. The labels of the
+            key axis, if any, name every key of the model, not only the kept ones.
+        residual: in a top-k record, the sum of the weights not kept, ``(batch, head, query)``.
+        key_count: in a top-k record, the number of keys of the model.
+        lazy: the queries and keys from which any row can be computed, in a lazy record.
+        notes: remarks on how the weights were recorded, for example a limitation.
+        values: the values that the weights multiplied, ``(batch, head, key, width)``, if recorded.
+        outputs: the output of each head for the queries in ``rows``, before the heads are
+            concatenated and projected, ``(batch, head, query, width)``, if recorded.
 
     Raises:
-        RecordingError: axes and weights do not fit each other.
+        RecordingError: the axes do not match the shape of the weights.
     """
 
     site: str
@@ -88,7 +88,8 @@ class AttentionRecord:
             )
             raise RecordingError(f"{self.site}: axes say ({sizes}), weights have shape {shape}")
         if self.lazy is not None:
-            # An empty slot: asking for it comes to __getattr__, which works the weights out.
+            # With the slot empty, reading the attribute calls __getattr__, which computes the
+            # weights.
             object.__delattr__(self, "weights")
 
     if not TYPE_CHECKING:
@@ -108,26 +109,28 @@ class AttentionRecord:
         axes: tuple[Axis, ...],
         notes: tuple[str, ...] = (),
     ) -> AttentionRecord:
-        """A record whose weights are worked out when asked for."""
-        # The queries stand in for the weights, which would be costly to form here.
+        """Return a record whose weights are computed when they are read."""
+        # The queries are a placeholder for the weights, which would be costly to compute here.
         return cls(site, call, lazy.q, axes, lazy=lazy, notes=notes)
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of ``weights``, told without working them out."""
+        """The shape of ``weights``, known without computing them."""
         return tuple(self.weights.shape) if self.lazy is None else self.lazy.shape
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """How many positions each axis has; keys of a top-k record: those of the model."""
+        """The number of positions on each axis; for the keys of a top-k record, all keys of the
+        model.
+        """
         shape = self.shape
         return shape if self.keys is None else (*shape[:-1], self.key_count or shape[-1])
 
     def names(self, index: int) -> tuple[str, ...]:
-        """What the positions of one axis are called: their labels, or else their numbers.
+        """The names of the positions of one axis: their labels, or else their numbers.
 
-        A query's number is its place among all queries of the call, also where only some were
-        kept.
+        A query's number is its position among all queries of the call, even if only some queries
+        were recorded.
         """
         axis = self.axes[index]
         if axis.labels is not None:
@@ -137,10 +140,10 @@ class AttentionRecord:
         return tuple(map(str, range(self.sizes[index])))
 
     def place_of(self, name: str) -> int:
-        """Which dimension an axis is.
+        """Return the index of the dimension with this axis name.
 
         Raises:
-            RecordingError: no axis, or more than one, has this name.
+            RecordingError: no axis, or more than one axis, has this name.
         """
         names = [axis.name for axis in self.axes]
         if names.count(name) != 1:
@@ -149,9 +152,9 @@ class AttentionRecord:
         return names.index(name)
 
     def replaced(self, **changes: Any) -> AttentionRecord:
-        """The same record with other fields; a lazy one stays lazy.
+        """Return a copy of the record with some fields changed; a lazy record stays lazy.
 
-        ``dataclasses.replace`` would work out the weights of a lazy record.
+        ``dataclasses.replace`` would compute the weights of a lazy record.
         """
         values = {
             field.name: getattr(self, field.name)
@@ -163,18 +166,19 @@ class AttentionRecord:
         return type(self)(**values, **changes)
 
     def labelled(self, **labels: Sequence[str]) -> AttentionRecord:
-        """The same record with labels on the named axes.
+        """Return a copy of the record with labels on the named axes.
 
-        Where only some queries were kept, labels of all queries may be given: those of the
-        kept ones are taken.
+        If only some queries were recorded, you may give labels for all queries: the labels of the
+        recorded ones are used.
 
         Raises:
-            RecordingError: no such axis, or as many labels as positions there are not.
+            RecordingError: there is no such axis, or the number of labels is not the number of
+                positions.
         """
         names = [axis.name for axis in self.axes]
         for name in labels:
             if name not in names:
-                self.place_of(name)  # which says that it is not there
+                self.place_of(name)  # raises the error for a missing axis
         axis_labels = {name: tuple(map(str, label)) for name, label in labels.items()}
         query = axis_labels.get("query", ())
         if self.rows and len(query) > max(len(self.rows), *self.rows):
@@ -192,15 +196,15 @@ class AttentionRecord:
         return self.replaced(axes=axes)
 
     def sel(self, **selection: Any) -> AttentionRecord:
-        """The part where axes are called as asked: ``sel(query="the", head=[0, 3])``.
+        """Select positions by label or number: ``sel(query="the", head=[0, 3])``.
 
-        A text is a label, or the number of a position whose axis has no labels, and stands
-        for every position that is called so. A number is a position (-1 is the last), a slice
-        several; lists may hold both. Every axis stays. Of a lazy record only the rows asked for
-        are formed; keys of a top-k record stay all.
+        A string selects every position with that label. On an axis without labels, the string is a
+        position's number. An integer is a position (-1 is the last), and a slice is a range of
+        positions. A list may mix strings and integers. The result keeps every axis. For a lazy
+        record, only the selected rows are computed. A top-k record always keeps all of its keys.
 
         Raises:
-            RecordingError: no such axis, label or position.
+            RecordingError: there is no such axis, label or position.
         """
         last = len(self.axes) - 1
         sizes = self.sizes
@@ -238,12 +242,12 @@ class AttentionRecord:
         return self.replaced(axes=axes, rows=rows, **parts, **_parts_of_tensors(self, by_place))
 
     def to_numpy(self) -> NDArray[np.floating[Any]]:
-        """The weights as an array, one dimension per axis, in single or double precision.
+        """Return the weights as a float32 or float64 array with one dimension per axis.
 
-        0 stands where a top-k record kept no weight.
+        Weights that a top-k record did not keep are 0.
 
         Raises:
-            RecordingError: more weights than memory can be expected to hold.
+            RecordingError: there are too many weights to fit in memory.
         """
         sizes = self.sizes
         if (self.lazy is not None or self.keys is not None) and math.prod(sizes) > _MOST_CELLS:
@@ -255,21 +259,22 @@ class AttentionRecord:
         if self.keys is None:
             return weights
         array = np.zeros(sizes, weights.dtype)
-        # Keys of weight 0 fill rows up, and may repeat one that was kept.
+        # Keys of weight 0 are padding and may repeat a kept key.
         paid = np.nonzero(weights > 0)
         keys = self.keys.cpu().numpy()
         array[(*paid[:-1], keys[paid])] = weights[paid]
         return array
 
     def to_pandas(self, *, max_rows: int = MOST_ROWS) -> pandas.DataFrame:
-        """One row per weight: ``site, call``, a column per axis, ``weight`` and, where they
-        were told, ``content`` and ``bias``.
+        """Return a table with one row per weight.
 
-        An axis column holds labels where there are some, else numbers; where labels repeat,
-        ``query_position`` (or so) tells them apart. Of a top-k record, the keys that were kept.
+        The columns are ``site``, ``call``, one for each axis, ``weight`` and, if they were
+        recorded, ``content`` and ``bias``. An axis column contains labels if the axis has labels,
+        else numbers. If labels repeat, a further column such as ``query_position`` distinguishes
+        the positions. For a top-k record, the table lists only the kept keys.
 
         Raises:
-            RecordingError: more than ``max_rows`` rows.
+            RecordingError: the table would have more than ``max_rows`` rows.
         """
         return table_of((self,), max_rows=max_rows)
 
@@ -284,7 +289,7 @@ class AttentionRecord:
 
 
 def _places(record: AttentionRecord, name: str, choice: Any) -> list[int]:
-    """Where the positions are, counted from 0, that are called or stand as a choice says."""
+    """Return the positions, counted from 0, that match ``choice``: labels, numbers or a slice."""
     if isinstance(choice, list | tuple):
         return [position for label in choice for position in _places(record, name, label)]
     prefix = f"{record.site}: {name}"
@@ -302,7 +307,7 @@ def _places(record: AttentionRecord, name: str, choice: Any) -> list[int]:
 def _parts_of_tensors(
     record: AttentionRecord, by_place: dict[int, list[int]]
 ) -> dict[str, Tensor | None]:
-    """Values and outputs of the part, whose third dimension is the key's and the query's."""
+    """Select from values along the key axis, and from outputs along the query axis."""
     parts = {"values": record.values, "outputs": record.outputs}
     for name, third in (("values", 3), ("outputs", 2)):
         for axis_index, chosen in by_place.items():
@@ -314,13 +319,13 @@ def _parts_of_tensors(
 
 def _axis_with(axis: Axis, names: tuple[str, ...], chosen: list[int]) -> Axis:
     if axis.labels is None and axis.name == "query":
-        return axis  # its rows tell which queries these are
+        return axis  # ``rows`` already says which queries these are
     return Axis(axis.name, tuple(names[index] for index in chosen))
 
 
 def _picked(value: Tensor, dimension: int, chosen: list[int], size: int) -> Tensor:
     if -dimension > value.dim() or (value.shape[dimension] == 1 and size > 1):
-        return value  # the same for every position of that axis
+        return value  # the tensor has size 1 along that axis
     return value.index_select(dimension, torch.tensor(chosen, device=value.device))
 
 
@@ -359,7 +364,7 @@ def _of_lazy(
 
 
 def kind_of(record: AttentionRecord) -> str:
-    """What was kept: ``all``, ``3 rows``, ``top 16`` or ``lazy``."""
+    """Describe which weights were recorded: ``all``, ``3 rows``, ``top 16`` or ``lazy``."""
     if record.lazy is not None:
         return "lazy"
     rows = "" if record.rows is None else count(len(record.rows), "row")
@@ -369,7 +374,7 @@ def kind_of(record: AttentionRecord) -> str:
 
 
 def _plain(value: Tensor) -> NDArray[np.floating[Any]]:
-    """A tensor as numpy, which knows no bfloat16."""
+    """Convert a tensor to numpy; bfloat16, which numpy lacks, becomes float32."""
     tensor = value.detach().cpu()
     array: NDArray[np.floating[Any]] = (
         tensor if tensor.dtype in (torch.float32, torch.float64) else tensor.float()
@@ -378,7 +383,7 @@ def _plain(value: Tensor) -> NDArray[np.floating[Any]]:
 
 
 def table_of(records: Sequence[AttentionRecord], *, max_rows: int = MOST_ROWS) -> pandas.DataFrame:
-    """What `AttentionRecord.to_pandas` describes, of several records one after another."""
+    """Return one table of several records, with the columns of `AttentionRecord.to_pandas`."""
     import pandas
 
     rows = sum(math.prod(record.shape) for record in records)
@@ -437,7 +442,7 @@ def _table(record: AttentionRecord, repeated: set[str]) -> pandas.DataFrame:
 
 
 def recording_text(sites: Mapping[str, Sequence[AttentionRecord]]) -> str:
-    """A recording on one screen: every site, its calls, what was kept, its sizes, the notes."""
+    """Summarise a recording: each site with its calls, kind of record, sizes and notes."""
     records = [record for calls in sites.values() for record in calls]
     lines = [f"Recording: {count(len(sites), 'site')}, {count(len(records), 'call')}"]
     for site, calls in list(sites.items())[:_MAX_LISTED_RECORDS]:
@@ -450,7 +455,7 @@ def recording_text(sites: Mapping[str, Sequence[AttentionRecord]]) -> str:
 
 
 def notes_of(records: Iterable[AttentionRecord]) -> tuple[str, ...]:
-    """The notes of records, without repeats."""
+    """Return the notes of all records without repeats."""
     return tuple(dict.fromkeys(note for record in records for note in record.notes))
 
 

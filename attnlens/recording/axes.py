@@ -1,4 +1,4 @@
-"""Named, labelled dimensions, and positions along them."""
+"""Named, labelled axes and positions along them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _GIVE: Final = "give a position (0, 1, ... or -1 for the last), a list of them, 
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """One dimension: what it counts, and what each position is called if that is known.
+    """One dimension of a tensor: its name and, optionally, a label for each position.
 
     ``Axis("key", ("46.5", "46.6", "47.1"))``
     """
@@ -31,7 +31,10 @@ class Axis:
 def positions(
     name: str, value: Any, error: type[AttnlensError] = RecordingError
 ) -> tuple[int, ...] | slice:
-    """Positions as they may be given, one or many; else an error of the type given."""
+    """Convert one position, several positions or a slice to a tuple or a slice.
+
+    Any other value raises ``error``.
+    """
     if isinstance(value, Tensor | np.ndarray):
         value = value.tolist()
     parts: Iterable[Any] = value if isinstance(value, Iterable) else (value,)
@@ -50,10 +53,10 @@ def places(
     error: type[AttnlensError] = RecordingError,
     remedy: str = "",
 ) -> list[int]:
-    """Positions counted from 0 along an axis of some size, at least one.
+    """Return positions along an axis of length ``size``, counted from 0; at least one.
 
-    ``subject``, such as ``"encoder: head"``, and ``remedy`` are for the error's message. The
-    error is of the given type; it is raised for a position out of range, or for none at all.
+    ``subject``, such as ``"encoder: head"``, and ``remedy`` are used in the error message. If a
+    position is out of range or none is left, ``error`` is raised.
     """
     valid_range = f"there are {size} (0 to {size - 1}, or -1 for the last){remedy}"
     if isinstance(choice, slice):

@@ -1,4 +1,4 @@
-"""What `record` and `intervene` share: a model's attention, and what of it was not seen."""
+"""The base class of `record` and `intervene`: it finds attention and reports what it missed."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ _LOOKED_FOR: Final = (
 
 _ENDINGS: Final = ("attention", "attn", "attend", "retention")
 _WITHOUT_WEIGHTS: Final = ("linear", "lightning", "delta", "mamba", "ssm")
-"""What is called attention, and keeps a state instead of weights over positions."""
+"""Names of modules that are called attention but keep a state instead of weights over positions."""
 _MAX_NAMES: Final = 6
 
 
 @dataclass(frozen=True, slots=True)
 class FoundCall:
-    """One attention call, and the block that records or changes it.
+    """One attention call, with the block that records or changes it.
 
-    ``call`` is None of a product that nobody changed: `Product.call` makes it, of views.
+    ``call`` is None for a product that was not changed: `Product.call` creates the call, as views.
     """
 
     block: Block
@@ -47,14 +47,14 @@ class FoundCall:
     is_again: bool = False
 
     def with_tensors(self) -> AttentionCall:
-        """The call with values and outputs."""
+        """Return the call with its values and outputs."""
         if self.call is not None:
             return self.call
         assert self.product is not None
         return self.product.call()
 
     def report(self) -> None:
-        """Tell the block, or hold it back."""
+        """Report this call to the block now, or store it to be reported later."""
         weights = self.call.q if self.product is None and self.call else None
         weights = self.product.weights if self.product is not None else weights
         if weights is not None and weights.is_meta:
@@ -79,12 +79,12 @@ class _ThreadState(threading.local):
 
 
 thread_state = _ThreadState()
-"""The followers of this thread, and whether the calls they find are ignored or held back."""
+"""The followers of this thread, and whether the calls they find are ignored or stored."""
 
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """A block in which attention is ignored."""
+    """Ignore attention calls inside this ``with`` block."""
     before, thread_state.is_quiet = thread_state.is_quiet, True
     try:
         yield
@@ -94,7 +94,7 @@ def quiet() -> Iterator[None]:
 
 @contextmanager
 def held() -> Iterator[list[FoundCall]]:
-    """A block whose calls are held back until they have been changed."""
+    """Store the calls made inside this ``with`` block until they have been edited."""
     before, thread_state.held = thread_state.held, []
     try:
         yield thread_state.held
@@ -103,24 +103,24 @@ def held() -> Iterator[list[FoundCall]]:
 
 
 class Block:
-    """A model's attention while a ``with`` block runs, in the thread of the block.
+    """Observe a model's attention while a ``with`` block runs, in the thread of that block.
 
     Args:
-        is_wanted: which sites; None: all of them.
+        is_wanted: whether a site is to be recorded or changed; None: all sites.
 
     Attributes:
-        probes: by site, which is the module that holds one.
-        follows: whether values and what heads give are needed.
-        follower: what follows the operators of the model, while the block runs.
-        known: sites that are attention by the type of their module.
-        seen: how many calls each site made, wanted or not.
-        missed: what may be attention at each site and was not recorded, and why.
-        refused: what is attention at each site and cannot be recorded or changed, and why.
+        probes: the probe modules by site.
+        follows: whether the values and outputs of the heads are needed.
+        follower: the object that follows the model's operators while the block runs.
+        known: the sites whose module type is known to be attention.
+        seen: the number of calls of each site, including sites that are not wanted.
+        missed: by site, possible attention that was not recorded, with the reason.
+        refused: by site, attention that cannot be recorded or changed, with the reason.
     """
 
     error: type[AttnlensError] = RecordingError
     leave_out = ""
-    """The option by which a site is left aside."""
+    """The option that leaves out a site, for error messages."""
 
     def __init__(self, model: nn.Module, is_wanted: Callable[[str], bool] | None = None) -> None:
         self.model = model
@@ -151,7 +151,10 @@ class Block:
         self.known = [*self.probes, *self._attentions]
 
     def begin(self, adapters: Sequence[SoftmaxAdapter]) -> None:
-        """Set the hooks; an error where an adapter names no module."""
+        """Register the hooks.
+
+        Raises an error if an adapter names no module.
+        """
         for adapter in adapters:
             self._named |= adapter.modules(self.sites, self.error).keys()
         for site, probe in self.probes.items():
@@ -163,14 +166,14 @@ class Block:
             if not type(module).__module__.startswith("torch.nn.")
             and not isinstance(module, torch.jit.ScriptModule)
         ]
-        if self.needs_follower() and not self.sites.compiled:  # which warn of hooks
+        if self.needs_follower() and not self.sites.compiled:  # compiled models warn about hooks
             self.handles += [
                 nn.modules.module.register_module_forward_pre_hook(self._enter),
                 nn.modules.module.register_module_forward_hook(self._leave, always_call=True),
             ]
 
     def needs_follower(self) -> bool:
-        """Whether the model may have attention without a probe."""
+        """Whether the model may contain attention that has no probe."""
         return self.follows or not all(map(_has_only_probes, self.sites.kinds))
 
     def end(self) -> None:
@@ -178,14 +181,14 @@ class Block:
             handle.remove()
         self.handles.clear()
 
-    # What a `Follower` asks and tells
+    # The methods that a `Follower` calls
 
     @property
     def has_adapters(self) -> bool:
         return bool(self._named)
 
     def asks(self, site: str, is_again: bool = False) -> bool:
-        """Count a call of a site; whether the block wants it."""
+        """Count a call of a site, and return whether the block wants this call."""
         if not is_again:
             self.seen[site] = self.seen.get(site, 0) + 1
         return self.is_wanted(site) and not self._is_passed_over(site)
@@ -193,11 +196,14 @@ class Block:
     def tell(
         self, site: str, call: AttentionCall, pair: Pair | None = None, is_again: bool = False
     ) -> None:
-        """Take one call; ``is_again``: the same weights were used before."""
+        """Handle one attention call.
+
+        ``is_again`` is true if an earlier call already used the same weights.
+        """
         raise NotImplementedError
 
     def is_named(self, site: str, module: nn.Module) -> bool:
-        """Whether a module is called attention, by its type, its own name or an adapter."""
+        """Whether a module's type, its own name or an adapter says that it is attention."""
         own = "".join([part for part in site.split(".") if not part.isdigit()][-1:])
         names = own.lower(), type(module).__name__.lower()
         if any(word in name for name in names for word in _WITHOUT_WEIGHTS):
@@ -205,13 +211,13 @@ class Block:
         return site in self._named or any(map(_is_attention, names))
 
     def expect(self, pair: Pair, site: str, shape: tuple[int, ...]) -> None:
-        """Note weights that a product should use."""
+        """Note weights that a later product is expected to use."""
         self._expected[pair] = site, shape
 
     def doubt(self, site: str, shape: tuple[int, ...], is_open: bool) -> None:
-        """Note a product that may be one of weights and values.
+        """Note a product that may multiply attention weights with values.
 
-        ``is_open``: its weights are exponentials that nothing made sum to 1.
+        ``is_open`` is true if the weights are exponentials that were not normalised to sum to 1.
         """
         if is_open:
             self.refused[site] = (
@@ -234,13 +240,13 @@ class Block:
             )
 
     def lose(self, site: tuple[str, nn.Module] | None, operator: str, error: Exception) -> None:
-        """Note an operator of the model that could not be followed."""
+        """Note that an operator of the model could not be followed."""
         name = self.sites.root if site is None else site[0]
         reason = f"{type(error).__name__}: {error}"
         self.refused[name] = f"its operator {operator} could not be followed ({reason}); report it"
 
     def note_foreign(self, site: tuple[str, nn.Module] | None) -> None:
-        """Note a module whose input was not made by an operator of torch."""
+        """Note a module whose input was not computed by an operator of torch."""
         if site is not None:
             self._foreign.add(site[0])
 
@@ -255,11 +261,13 @@ class Block:
     # Probes and other hooks
 
     def watch_probe(self, site: str, probe: AttentionProbe) -> None:
-        """Set a hook on a probe."""
+        """Register a hook on a probe."""
         raise NotImplementedError
 
     def claim(self, weights: Tensor, site: str, number: int) -> None:
-        """Note weights that passed a probe: their product is not a second call."""
+        """Note weights that passed a probe, so that their product is not counted as a second
+        call.
+        """
         if self.follower is not None:
             self._claimed[self.follower.pair_of(weights)] = site, number
 
@@ -267,7 +275,7 @@ class Block:
         return pair in self._claimed
 
     def in_block_thread(self, site: str) -> bool:
-        """Whether a module runs in the block's thread; takes down those that do not."""
+        """Whether a module runs in the block's thread; note each module that does not."""
         if threading.get_ident() == self._thread:
             return True
         self._elsewhere.add(site)
@@ -288,7 +296,7 @@ class Block:
             self.follower.plan.end()
 
     def _count(self, module: nn.Module, *_: Any) -> None:
-        """Note that a module called attention ran."""
+        """Count a run of a module that is called attention."""
         site = self.sites.names.get(id(module), "")
         if site and self.in_block_thread(site):
             self._ran.add(site)
@@ -298,10 +306,10 @@ class Block:
             site == site_name or site.startswith(f"{site_name}.") for site_name in self._passed_over
         )
 
-    # What was not seen
+    # Reports of attention that was not seen
 
     def unseen(self) -> dict[str, str]:
-        """Sites that ran and whose attention was not seen, or ran in another thread, and why."""
+        """Sites that ran without visible attention or in another thread, each with the reason."""
         unseen = {
             site: self._why_unseen(site)
             for site in self._unseen_attentions()
@@ -325,7 +333,7 @@ class Block:
         }
 
     def doubts(self) -> dict[str, str]:
-        """Sites where something may be attention that was not recorded, and why."""
+        """Sites that may contain attention that was not recorded, each with the reason."""
         unused = {
             site: f"weights of shape {shape} were made of queries and keys, and no product of them "
             "with values was seen; multiply with torch.matmul, bmm, einsum, @, or * and sum"
@@ -340,7 +348,7 @@ class Block:
         }
 
     def none_ran(self) -> str:
-        """The message if no attention of the model ran."""
+        """The message for the case that no attention of the model ran."""
         return (
             f"no attention of {type(self.model).__name__} ran in the block; looked for: "
             f"{_LOOKED_FOR}; call the model in the block, in its thread; for other attention "
@@ -355,7 +363,9 @@ class Block:
         ]
 
     def _is_seen(self, site: str) -> bool:
-        """Whether attention was seen in a module, in one inside it, or in one around it."""
+        """Whether attention was seen in a module, in one of its submodules or in an enclosing
+        module.
+        """
         if site == self.sites.root and (self.seen or self._passed_over):
             return True
         return self._is_passed_over(site) or any(
@@ -376,7 +386,7 @@ class Block:
 
 
 def _is_attention(name: str) -> bool:
-    """Whether a name says that a module is attention over positions."""
+    """Whether a name indicates attention over positions."""
     name = name.lower()
     if any(word in name for word in _WITHOUT_WEIGHTS):
         return False
@@ -384,7 +394,7 @@ def _is_attention(name: str) -> bool:
 
 
 def _has_only_probes(kind: type[nn.Module]) -> bool:
-    """Whether modules of a type have no attention but through a probe."""
+    """Whether modules of this type expose their attention only through a probe."""
     name = kind.__module__
     if name.startswith("torch.nn.modules."):
         return name not in ("torch.nn.modules.activation", "torch.nn.modules.transformer") or (
@@ -394,7 +404,7 @@ def _has_only_probes(kind: type[nn.Module]) -> bool:
 
 
 def reasons_of(unseen: dict[str, str]) -> str:
-    """Sites grouped by reason."""
+    """Format sites grouped by reason."""
     by_reason: dict[str, list[str]] = {}
     for site, reason in unseen.items():
         by_reason.setdefault(reason, []).append(site)
@@ -402,7 +412,7 @@ def reasons_of(unseen: dict[str, str]) -> str:
 
 
 def some_of(sites: Iterable[str]) -> str:
-    """The first few names, and how many more there are."""
+    """Format the first few names and the number of remaining ones."""
     names = list(sites)
     more = len(names) - _MAX_NAMES
     return ", ".join(names[:_MAX_NAMES]) + (f" and {more} more" if more > 0 else "")

@@ -18,28 +18,31 @@ from attnlens.recording.tracking import Axes, Dimension, Pair, TracedAxis, size_
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AttentionCall:
-    """What one call computes attention from.
+    """The inputs and outputs of one attention call.
 
-    Tensors are the model's own, gradients and all: detach what is kept, change nothing in place.
+    The tensors belong to the model and have gradients. Detach a tensor before you keep it, and do
+    not
+      change it in place.
 
     Attributes:
-        kind: ``"sdpa"`` for a fused kernel, of which queries and keys are known, or ``"product"``
-            where the weights that are multiplied with values are.
-        q: queries, ``(batch, head, query, d)``, in the precision the kernel gets them in.
+        kind: ``"sdpa"`` for a fused kernel, whose queries and keys are known, or ``"product"``
+            for a product of weights and values, whose weights are known.
+        q: queries, ``(batch, head, query, d)``, in the precision used by the kernel.
         k: keys, ``(batch, key head, key, d)``.
-        v: values, ``(batch, key head, key, width)``, where known.
-        mask: boolean (true: seen) or float (added), broadcastable to the weights.
+        v: values, ``(batch, key head, key, width)``, if known.
+        mask: boolean (true: the query sees the key) or float (added to the logits), broadcastable
+            to the weights.
         causal: whether query i sees keys 0 to i only.
-        scale: what query times key is multiplied by.
+        scale: the factor applied to query times key.
         dropout: probability that the kernel drops a weight after softmax.
         gqa: whether heads may share keys.
-        weights: of kind ``"product"``, ``(batch, head, query, key)``.
-        lse: log-sum-exp of each row, ``(batch, head, query)``, where the kernel tells it.
-        output: what each head gives, ``(batch, head, query, width)``, where known.
-        own: whether ``weights`` were made for the block, which may keep them.
-        notes: what must be known of how the call was seen.
+        weights: the weights, ``(batch, head, query, key)``, if ``kind`` is ``"product"``.
+        lse: log-sum-exp of each row, ``(batch, head, query)``, if the kernel returns it.
+        output: the output of each head, ``(batch, head, query, width)``, if known.
+        own: whether ``weights`` were computed for the block, so that the block may keep them.
+        notes: remarks on how the call was observed.
         site: the module that made the call, as in ``named_modules()``.
-        number: 0, 1, ... of the calls of that module in this block.
+        number: the number of the call (0, 1, ...) among the calls of that module in this block.
     """
 
     kind: str
@@ -63,7 +66,7 @@ class AttentionCall:
         return replace(self, **changes)
 
     def with_queries_as_heads(self) -> AttentionCall:
-        """The same call where the heads that share keys were laid out as queries of one head."""
+        """Return the call with the heads that share keys laid out as queries of one head."""
         assert self.q is not None
         mask = self.mask
         if mask is not None and mask.dim() == 4 and mask.shape[1] > 1:
@@ -80,7 +83,7 @@ class AttentionCall:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Which axes of a product's operands are batch, head, query, key and width."""
+    """The axes of a product's operands that are batch, head, query, key and width."""
 
     batch: Dimension
     head: Dimension
@@ -93,10 +96,12 @@ class Layout:
         cls, pair: Pair, side: int, shared: Dimension, free: Dimension, key: Dimension,
         width: Dimension,
     ) -> Layout:  # fmt: skip
-        """The layout of weights of a pair, whose axes are ``shared`` with values, or ``free``.
+        """Find the layout of the weights of a pair, whose axes are ``shared`` with values, or
+        ``free``.
 
-        Heads count features, or were split from the axis that the values' width was split from.
-        Queries are the other side of the pair; without one, positions that values do not have.
+        Head axes are axes over features, or were split from the same axis as the width of the
+        values. The query axis is the other side of the pair. If the pair has no other side, the
+        query axis is an axis over positions that the values lack.
         """
         axes_but_key = (*shared, *free)
         is_head = {
@@ -104,19 +109,19 @@ class Layout:
             for axis in axes_but_key
         }
         query = [axis for axis in axes_but_key if axis.pair is pair and axis.side != side]
-        if not query:  # with learnt values, which have no batch, it stands among the queries
+        if not query:  # learnt values have no batch axis, so the batch is among the free axes
             query = list(free if shared else free[1:] or free)
         if pair.origin != "softmax" and size_of(query) == 1 and key:
             sample = [axis for axis in shared if not (is_head[id(axis)] or axis.copied)]
             sample = [axis for axis in sample if not axis.splits_with(key[0])]
-            # Each query has keys of its own.
+            # Here, each query has its own keys.
             query = sample[-1:] if len(sample) > 1 else query
         positions = [axis for axis in query if not is_head[id(axis)]]
         query = positions or query[-1:]
         left = [axis for axis in axes_but_key if axis not in query]
         head = [axis for axis in left if is_head[id(axis)]]
         if not head:
-            # Queries, keys and values that were given in four dimensions.
+            # Here, queries, keys and values were given with four dimensions.
             sample = [axis for axis in left if not any(axis.splits_with(part) for part in query)]
             if len(sample) > 1 and len(left) == len(sample):
                 head = sample[-1:]
@@ -124,25 +129,27 @@ class Layout:
         return cls(batch, tuple(head), tuple(query), key, width)
 
     def weights(self, tensor: Tensor, dimensions: Sequence[Dimension]) -> Tensor:
-        """A tensor as ``(batch, head, query, key)``."""
+        """Return a tensor as ``(batch, head, query, key)``."""
         return arranged(tensor, dimensions, (self.batch, self.head, self.query, self.key))
 
     def values(self, tensor: Tensor, dimensions: Sequence[Dimension]) -> Tensor | None:
-        """A tensor as ``(batch, head, key, width)``; None where each query has its own values."""
+        """Return a tensor as ``(batch, head, key, width)``; None if each query has its own
+        values.
+        """
         flat = [axis for dimension in dimensions for axis in dimension]
         if any(axis in flat and axis.size > 1 for axis in self.query):
             return None
         return arranged(tensor, dimensions, (self.batch, self.head, self.key, self.width))
 
     def outputs(self, tensor: Tensor, dimensions: Sequence[Dimension]) -> Tensor:
-        """A tensor as ``(batch, head, query, width)``."""
+        """Return a tensor as ``(batch, head, query, width)``."""
         return arranged(tensor, dimensions, (self.batch, self.head, self.query, self.width))
 
 
 def arranged(
     tensor: Tensor, dimensions: Sequence[Dimension], groups: Sequence[Dimension]
 ) -> Tensor:
-    """A tensor with one dimension per group of axes; it is expanded along axes that it lacks."""
+    """Return a tensor with one dimension per group of axes, expanded along the axes it lacks."""
     flat = [axis for dimension in dimensions for axis in dimension]
     target_axes = [axis for group in groups for axis in group]
     shared = [axis for axis in target_axes if axis in flat]
@@ -169,13 +176,13 @@ FUSED: Final = frozenset(
         "attention_math_for_mps",
     )
 )
-"""Operators that compute attention and form no weights that can be seen."""
+"""Operators that compute attention without exposing its weights."""
 
 
 def fused_call(
     func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any
 ) -> AttentionCall:
-    """The call of one of `FUSED`, from its arguments."""
+    """Build the call of an operator in `FUSED` from its arguments."""
     names = [argument.name for argument in func._schema.arguments]
     arguments = dict(zip(names, args, strict=False)) | kwargs
     q, k = arguments["query"], arguments["key"]
@@ -187,7 +194,7 @@ def fused_call(
     ):
         lse = None
     if lse is not None and mask is not None and q.shape[2] and not q.is_meta:
-        # Of a row whose keys are all next to hidden, it is too large a number to tell them apart.
+        # If nearly all keys of a row are hidden, lse is too large to tell the keys apart.
         lse = None if bool((lse < torch.finfo(lse.dtype).min / 2).any()) else lse
     return AttentionCall(
         kind="sdpa",
@@ -212,16 +219,16 @@ WITH_WEIGHTS: Final = {"need_weights": True, "average_attn_weights": False}
 
 
 def keys_of(tensor: Tensor) -> Any:
-    """The kernels of a tensor's own kind."""
+    """Return the dispatch keys of a tensor's own kind."""
     name = f"{'NestedTensor' if tensor.is_nested else ''}{tensor.device.type.upper()}"
     return torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, name))
 
 
 def padded_arguments(arguments: dict[str, Any]) -> tuple[dict[str, Any], Tensor]:
-    """Arguments with a nested input padded, and which of its positions are padding.
+    """Return the arguments with a nested input padded, and a mask of the padded positions.
 
-    It is padded to the length it had before torch cut it to the longest sequence, so that a mask
-    of 6 positions gives maps of 6 by 6.
+    The input is padded to the length it had before torch cut it to the longest sequence, so that a
+    mask of 6 positions gives maps of 6 by 6.
     """
     nested = arguments["query"]
     sequences = nested.unbind()
@@ -247,18 +254,18 @@ _DROPPED: Final = "weights are those after dropout, which multiplied the values"
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """A product that may be one of weights and values.
+    """A product that may multiply attention weights with values.
 
-    Dimensions come in the order of ``weights``: shared with the values, free, and the key.
+    Dimensions have the order of ``weights``: shared with the values, free, key.
 
     Attributes:
-        pair, side: what the weights are made of, and the side that is summed over.
+        pair, side: the pair of axes that the weights relate, and the side that is summed over.
         weights: ``(*shared, *free, key)``.
         values: ``(*shared, key, *width)``.
         output: ``(*shared, *free, *width)``.
-        value_key: the axes that the values have where the weights have ``key``.
-        is_open: whether the weights are exponentials that nothing made sum to 1.
-        is_learnt: whether the values do not depend on the input, unlike the weights.
+        value_key: the axes of the values that correspond to ``key`` of the weights.
+        is_open: whether the weights are exponentials that were not normalised to sum to 1.
+        is_learnt: whether the values are independent of the input while the weights depend on it.
     """
 
     pair: Pair
@@ -281,7 +288,7 @@ class Product:
         )
 
     def call(self, is_whole: bool = True) -> AttentionCall:
-        """The call, with values and outputs if it is to be whole."""
+        """Return the call; if ``is_whole``, with values and outputs."""
         layout = self.layout
         weights = layout.weights(self.weights, (*self.shared, *self.free, self.key))
         notes = (_DROPPED,) if self.pair.dropped else ()
@@ -292,28 +299,30 @@ class Product:
         return AttentionCall("product", weights=weights, v=values, output=outputs, notes=notes)
 
     def is_attention(self, layout: Layout, is_named: bool) -> bool | None:
-        """Whether it is one of weights and values; None: it cannot be told.
+        """Whether this product is attention weights times values; None if this cannot be decided.
 
         Args:
-            is_named: whether its module is called attention, or an adapter names it.
+            is_named: whether the module is called attention or named by an adapter.
         """
         if self.is_open or not self.width:
             return False
         if self.is_learnt and any(axis in flat(self.shared) for axis in layout.query):
-            return False  # learnt values of pairs of positions, as of relative positions
+            return False  # learnt values for pairs of positions, for example relative positions
         is_normalised = self.side in self.pair.normalised
         over_features = all(axis.plain.feature for axis in self.key)
         of_features = any(axis.plain.feature for axis in self.value_key)
         if self.pair.origin == "softmax":
-            if of_features:  # a learnt memory; experts, codes, layers
+            if of_features:  # weights over features: a learnt memory, experts, codes or layers
                 return (is_named and self.is_learnt) or None
             free = [axis for axis in flat(self.free) if axis.size > 1]
             of_positions = all(not axis.plain.feature for axis in free)
             is_sure = of_positions and (bool(free) or not over_features)
             is_learnt = bool(free) and all(axis.plain.feature for axis in (*free, *self.key))
-            is_sure = is_sure or (is_learnt and self.weights.dim() > 2)  # by heads, else a layer
+            # Without a head axis, it may be a linear layer.
+            is_sure = is_sure or (is_learnt and self.weights.dim() > 2)
             return is_named or is_sure or None
-        # Learnt positions are batched, as heads are; else it is a layer.
+        # Attention over learnt positions is batched, as heads are; otherwise this is a linear
+        # layer.
         is_layer = not is_normalised or self.weights.dim() < 3
         of_inputs = self.pair.origin == "product" and not self.is_learnt
         if over_features and is_layer and not of_inputs:
@@ -332,7 +341,7 @@ class Product:
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """Weights and values multiplied element by element; a sum over keys makes it a product."""
+    """Weights and values multiplied element by element, before the sum over keys."""
 
     pair: Pair
     weights: Tensor
@@ -343,7 +352,7 @@ class Pending:
     value_axes: Axes
 
     def summed(self, axes: Axes, side: int, output: Tensor) -> Product | None:
-        """The product that a sum over one side of the pair makes of it."""
+        """Return the product that results from summing over one side of the pair."""
         sizes, dimensions = self.shape, axes.dimensions
         keys = [
             dim
@@ -380,7 +389,7 @@ class Pending:
 def pending_of(
     operands: Sequence[Axes], tensors: Sequence[Tensor], output: Tensor
 ) -> Pending | None:
-    """Weights times values, element by element, if that is what two factors are."""
+    """Return weights times values, element by element, if the two factors are of that kind."""
     for first, other in ((0, 1), (1, 0)):
         axes, values = operands[first], operands[other]
         pair = axes.weights_of
@@ -405,14 +414,14 @@ def pending_of(
 
 
 def key_side(axes: Axes, key: Dimension) -> tuple[Pair, int] | None:
-    """The pair that a tensor is weights of, and the side that one dimension is."""
+    """Return the pair that a tensor's weights relate, and the side that one dimension is."""
     pair = axes.weights_of
     if pair is None:
         return None
     own = [axis for axis in key if axis.pair is pair]
     sides = [axis.side for axis in own]
     if own and all(axis.plain.feature for axis in own):
-        # Heads that share keys stand among the queries; a sum over them is none over keys.
+        # Heads that share keys appear among the queries; a sum over heads is not a sum over keys.
         rest = (axis for dimension in axes.dimensions for axis in dimension if axis not in own)
         if any(axis.pair is pair and axis.side in sides and axis.size > 1 for axis in rest):
             return None
@@ -420,7 +429,7 @@ def key_side(axes: Axes, key: Dimension) -> tuple[Pair, int] | None:
         single = [side for side in (1, 0) if pair.sizes[side] == 1] if size_of(key) == 1 else []
         return (pair, single[0]) if single else None
     if len({*sides}) > 1 and min(pair.sizes) > 1:
-        return None  # queries and keys in one
+        return None  # queries and keys are merged in one dimension
     return pair, max(sides, key=lambda side: pair.sizes[side])
 
 

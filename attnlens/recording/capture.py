@@ -1,7 +1,7 @@
-"""What to keep of attention calls, as the options of `record` say, and records made of it.
+"""Select the part of each attention call that `record` keeps, and create records from it.
 
-A system hands out new memory a page at a time, which takes about as long as working out what is
-written there. So what a dropped recording leaves is kept for the next one, up to `_MOST_BYTES`.
+The operating system provides new memory one page at a time, which takes about as long as computing
+the weights. So memory freed by an earlier recording is reused, up to `_MOST_BYTES`.
 """
 
 from __future__ import annotations
@@ -30,10 +30,13 @@ from attnlens.recording.lazy import (
 AXES: Final = tuple(Axis(name) for name in ("batch", "head", "query", "key"))
 
 WHOLE_CALL_BYTES: Final = 128 << 20
-"""Weights of one call that are kept whole unless asked: 12 heads of 1,672 keys in float32."""
+"""Calls with at most this many bytes of weights are kept whole by default.
+
+This is 12 heads of 1,672 keys in float32.
+"""
 
 DEFAULT_TOP: Final = 64
-"""Weights kept of each row of a larger call."""
+"""The number of weights kept for each row of a larger call."""
 
 _KEPT_DTYPES: Final = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
@@ -44,9 +47,9 @@ _NOT_LAZY: Final = "lazy=True: kept whole, because the model gives weights, not 
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """What is kept of each call, as `record` says; makes records of calls.
+    """The options of `record` that select weights; creates a record from each call.
 
-    Of ``dtype`` None weights are float32, or float64 where the model computes in it.
+    If ``dtype`` is None, weights are float32, or float64 if the model computes in float64.
     """
 
     rows: tuple[int, ...] | slice | None = None
@@ -59,7 +62,9 @@ class Capture:
     def of(
         cls, rows: Positions, top_k: int | None, lazy: bool, dtype: torch.dtype | None
     ) -> Capture:
-        """What options ask for; a RecordingError where they are none, or exclude each other."""
+        """Check the options and build a capture; a RecordingError if they are invalid or
+        conflict.
+        """
         options = {"rows": rows is not None, "top_k": top_k is not None, "lazy": bool(lazy)}
         chosen = [name for name, is_given in options.items() if is_given]
         if len(chosen) > 1:
@@ -79,7 +84,9 @@ class Capture:
         return cls(None if rows is None else positions("rows", rows), top_k, bool(lazy), dtype)
 
     def of_call(self, call: AttentionCall) -> AttentionRecord:
-        """What is kept of a call; a RecordingError where it has no such query, or fewer keys."""
+        """Create the record of a call; a RecordingError if a query is missing or keys are too
+        few.
+        """
         notes = (*call.notes, _DROPPED) if call.dropout else call.notes
         with torch.no_grad():
             if call.weights is None:
@@ -101,7 +108,7 @@ class Capture:
         notes: tuple[str, ...] = (),
         own: bool = False,
     ) -> AttentionRecord:
-        """What is kept of weights that are there; copied unless they are the block's own."""
+        """Create the record of existing weights; they are copied unless the block owns them."""
         names = [axis.name for axis in axes]
         weights = weights.detach()
         if self.lazy:
@@ -161,7 +168,7 @@ class Capture:
         )
 
     def _queries(self, count: int, site: str) -> list[int] | None:
-        """The queries to keep of ``count``, counted from 0; None: all of them."""
+        """The queries to keep out of ``count``, counted from 0; None: all of them."""
         if self.rows is None:
             return None
         chosen = places(self.rows, count, f"{site}: row")
@@ -186,14 +193,16 @@ class Capture:
         return LazyAttention(q, k, call.scale, mask, call.causal, lse)
 
     def _mask(self, mask: Tensor) -> tuple[Tensor, bool]:
-        """A copy of a mask, one for all calls that share it, and whether it is more than that."""
+        """Return a copy of a mask, shared by all calls with this mask, and whether the mask holds
+        added numbers besides hidden keys.
+        """
         cache_key = (id(mask), 0 if mask.is_inference() else mask._version)
         if cache_key not in self._masks:
             plain = mask.detach()
             some = False
             if plain.dtype != torch.bool:
                 some = bool(((plain != 0) & ~_hides(plain)).any())
-            # The mask itself is kept too, or another could come to have its id.
+            # The mask itself is kept too; otherwise a new tensor could get its id.
             self._masks[cache_key] = (mask, plain.clone() if self.lazy else plain, some)
         return self._masks[cache_key][1:]
 
@@ -210,7 +219,7 @@ class Capture:
         return AttentionRecord(site, number, self._as_kept(weights), axes, **parts)
 
     def _is_whole(self, shape: tuple[int, ...]) -> bool:
-        """Whether whole rows are kept: if asked for, or small enough where nothing is asked."""
+        """Whether whole rows are kept: on request, or by default if the call is small enough."""
         if self.rows is not None or self.top_k is not None:
             return self.top_k is None
         return shape[3] <= DEFAULT_TOP or self._size(shape) <= WHOLE_CALL_BYTES
@@ -229,7 +238,7 @@ class Capture:
     def _parts(
         self, call: AttentionCall, source: LazyAttention, rows: list[int] | None
     ) -> tuple[Tensor | None, Tensor | None]:
-        """Logits from query times key and from the bias apart, where a bias is added."""
+        """Return the logits from query times key and from the bias, if the call adds a bias."""
         if call.mask is None or call.mask.dtype == torch.bool or not self._mask(call.mask)[1]:
             return None, None
         mask = source.mask
@@ -245,7 +254,7 @@ class Capture:
 
 
 def _hides(mask: Tensor) -> Tensor:
-    """Where a mask that is added hides a key: minus infinity, or next to it."""
+    """Where an additive mask hides a key: at minus infinity or near the lowest number."""
     return mask <= torch.finfo(mask.dtype).min / 2
 
 
@@ -256,24 +265,24 @@ def _copied(value: Tensor | None, dtype: torch.dtype | None = None) -> Any:
 
 
 def _rows_of(value: Tensor, index: int, rows: list[int]) -> Tensor:
-    """A copy of some places of an axis."""
+    """Copy some positions of an axis."""
     if len(rows) == 1:
         return value.narrow(index, rows[0], 1).clone()
     return value.index_select(index, torch.tensor(rows, device=value.device))
 
 
 def _without_nan(weights: Tensor) -> Tensor:
-    """Weights the model computed; a row that is NaN throughout, as of hidden keys, is 0."""
+    """Return the model's weights with 0 in rows that are all NaN, for example if no key is seen."""
     if not bool(weights[..., :1].isnan().any()):
         return weights
     return weights.masked_fill(weights.isnan().all(-1, keepdim=True), 0.0)
 
 
 def _full_weights(source: LazyAttention, dtype: torch.dtype | None) -> Tensor:
-    """All weights of a call, ``(batch, head, query, key)``."""
+    """Compute all weights of a call, ``(batch, head, query, key)``."""
     source = source.exact
     hides = source.mask is not None
-    make = zeros if source.causal else empty  # later keys stay 0
+    make = zeros if source.causal else empty  # the weights of later keys stay 0
     weights = make(source.shape, dtype or source.q.dtype, source.q.device)
     for start, end, logits in chunks(source):
         weights[:, :, start:end, : logits.shape[-1]] = shares(logits, hides)
@@ -281,14 +290,17 @@ def _full_weights(source: LazyAttention, dtype: torch.dtype | None) -> Tensor:
 
 
 _MOST_BYTES: Final = 192 << 20
-"""Kept: whole weights of 12 layers of 12 heads and 512 tokens, in float32, are 144 MiB."""
+"""The largest amount of memory kept for reuse.
+
+The weights of 12 layers of 12 heads for 512 tokens are 144 MiB in float32.
+"""
 
 _idle: Final[dict[int, list[Tensor]]] = {}
-"""By size in bytes. Taking from a list and adding to it need no lock."""
+"""Unused memory by size in bytes. Appending to a list and popping from it need no lock."""
 
 
 def empty(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> Tensor:
-    """A tensor that holds anything; its memory comes back once nobody holds it."""
+    """Return an uninitialised tensor; its memory is reused once no tensor refers to it."""
     size = math.prod(shape) * dtype.itemsize
     if device.type != "cpu" or not 0 < size <= _MOST_BYTES:
         return torch.empty(shape, dtype=dtype, device=device)
@@ -296,16 +308,17 @@ def empty(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> T
         memory = _idle[size].pop()
     except (KeyError, IndexError):
         memory = torch.empty(size, dtype=torch.uint8)
-    # The storage of the tensor that is given away holds this array, and nobody else does.
+    # Only the storage of the returned tensor refers to this array.
     lent = memory.numpy()
     weakref.finalize(lent, _take_back, memory).atexit = False
     return torch.from_numpy(lent).view(dtype).view(shape)
 
 
 def zeros(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> Tensor:
-    """A tensor of zeros from the same memory."""
+    """Return a tensor of zeros from the reusable memory."""
     if math.prod(shape) * dtype.itemsize > _MOST_BYTES:
-        return torch.zeros(shape, dtype=dtype, device=device)  # a page at a time, when written to
+        # The system allocates its pages only when they are written.
+        return torch.zeros(shape, dtype=dtype, device=device)
     return empty(shape, dtype, device).zero_()
 
 

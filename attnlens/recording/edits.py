@@ -1,4 +1,4 @@
-"""Edits of attention weights, as `intervene` is asked for them, and calls computed with them."""
+"""Edits of attention weights: the options of `intervene`, and calls computed with them."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ _REMEDY: Final = "; choose others, or name the sites meant with sites="
 
 @dataclass(frozen=True)
 class Edges:
-    """Edges from queries to keys: every cell that all of its fields choose.
+    """The query-key pairs that satisfy every field of this object.
 
     ::
 
         Edges(head=1, query=-1, key=[3, 4])   # head 1, from the last query to keys 3 and 4
 
-    A field is a position (-1 is the last), several of them, a slice, or None: all.
+    A field is a position (-1 is the last), several positions, a slice, or None for all positions.
 
     Attributes:
-        key: looked at.
-        query: looking.
-        head: of the model's heads, those of the queries where heads share keys.
-        batch: which sequences of the batch.
+        key: the attended positions.
+        query: the attending positions.
+        head: the heads of the model; if heads share keys, the heads of the queries.
+        batch: the sequences of the batch.
 
     Raises:
-        InterventionError: a field that holds no positions.
+        InterventionError: a field contains no positions.
     """
 
     key: Positions = None
@@ -57,10 +57,11 @@ class Edges:
                 object.__setattr__(self, axis.name, checked)
 
     def cells(self, shape: tuple[int, ...], site: str, device: Any = None) -> Tensor:
-        """Which of weights ``(batch, head, query, key)``: boolean, broadcastable to their shape.
+        """Return a boolean mask of the chosen cells, broadcastable to ``(batch, head, query,
+        key)``.
 
         Raises:
-            InterventionError: a position that is not there.
+            InterventionError: a position does not exist.
         """
         chosen = torch.ones(1, 1, 1, 1, dtype=torch.bool)
         for index, name in enumerate(AXES):
@@ -75,10 +76,10 @@ class Edges:
 
 
 def grid(value: Tensor, shape: tuple[int, ...], name: str, site: str) -> Tensor:
-    """A tensor of one number per cell, laid over weights: ``(batch, head, query, key)``.
+    """Reshape a tensor of one number per cell to match weights ``(batch, head, query, key)``.
 
     ``value`` is ``(key,)``, ``(batch, key)``, ``(batch, query, key)`` or ``(batch, head, query,
-    key)``; 1 stands for every position of an axis. An InterventionError where sizes are not those.
+    key)``; an axis of size 1 applies to every position. Other sizes raise an InterventionError.
     """
     four = value
     while four.dim() < 4:
@@ -103,7 +104,7 @@ Change = Callable[[Tensor], Tensor]
 NewValues = Array | Change | AttentionRecord
 
 FOLLOWED: Final = ("values", "outputs")
-"""Options that leave the weights as they are."""
+"""Options that change values or outputs and leave the weights unchanged."""
 
 _VALUES_CHANGED: Final = "recorded under an intervention: what heads give is what it made"
 _WEIGHTS_CHANGED: Final = "recorded under an intervention: weights are those it made"
@@ -111,7 +112,7 @@ _WEIGHTS_CHANGED: Final = "recorded under an intervention: weights are those it 
 
 @dataclass(frozen=True, slots=True)
 class InterventionSite:
-    """Where weights ``(batch, head, query, key)`` are edited."""
+    """A site whose weights ``(batch, head, query, key)`` are edited."""
 
     site: str
     shape: tuple[int, ...]
@@ -120,19 +121,19 @@ class InterventionSite:
 
 @dataclass(slots=True, eq=False)
 class Edit:
-    """Puts new weights into chosen cells.
+    """An edit that changes chosen cells of the weights.
 
     Attributes:
-        name: of the option it came from: ``hide``, ``scale``, ``replace``, ``values``, ``outputs``.
-        patterns: over site names; None: every site.
-        edges: cells, each a choice of its own; a cell of any of them is chosen.
-        values: one value per cell, laid out as `grid` says: which are hidden, what they are
-            multiplied by, or what they become.
-        change: of ``replace`` and the last two, what makes new ones of those that are there.
-        renormalise: whether rows with a chosen cell are scaled to sum to 1 afterwards.
-        touched: how many calls each site had that were edited.
-        passed: sites left alone because they have another number of keys than ``values``, and
-            how many.
+        name: the option of `intervene`: ``hide``, ``scale``, ``replace``, ``values``, ``outputs``.
+        patterns: patterns of site names; None: every site.
+        edges: selections of cells; a cell is chosen if any of them includes it.
+        values: one value per cell, laid out as in `grid`: whether the cell is hidden, its factor,
+            or its new weight.
+        change: for ``replace``, ``values`` and ``outputs``, a function from old to new tensors.
+        renormalise: whether rows with a chosen cell are rescaled to sum to 1 afterwards.
+        touched: the number of edited calls of each site.
+        passed: the sites left unchanged because their number of keys differs from that of
+            ``values``, each with its number of keys.
     """
 
     name: str
@@ -146,7 +147,9 @@ class Edit:
     passed: dict[str, int] = field(default_factory=dict)
 
     def chosen(self, site: InterventionSite) -> Tensor | None:
-        """The cells to change, boolean, broadcastable to the weights; None: leave the call."""
+        """The boolean mask of cells to change, broadcastable to the weights; None: skip the
+        call.
+        """
         if not self.is_wanted(site.site):
             return None
         keys = site.shape[-1]
@@ -161,7 +164,7 @@ class Edit:
         return chosen & self._on_grid(site) if hidden else chosen
 
     def changed(self, weights: Tensor, chosen: Tensor, site: InterventionSite) -> Tensor:
-        """Weights with the chosen cells changed, ``(batch, head, query, key)``."""
+        """Return weights ``(batch, head, query, key)`` with the chosen cells changed."""
         exact = weights.to(torch.promote_types(weights.dtype, torch.float32))
         edited = torch.where(chosen, self._new(exact, site), exact)
         if self.renormalise:
@@ -171,7 +174,7 @@ class Edit:
         return edited.to(weights.dtype)
 
     def with_edited_values(self, before: Tensor, site: str) -> Tensor:
-        """Values or outputs ``(batch, head, position, width)`` with those of chosen positions
+        """Return values or outputs ``(batch, head, position, width)`` with chosen positions
         changed.
         """
         self.touched[site] = self.touched.get(site, 0) + 1
@@ -185,7 +188,7 @@ class Edit:
         return torch.where(chosen, self._fitted(made, before, site, "position, width"), before)
 
     def _fitted(self, made: Any, before: Tensor, site: str, axes: str) -> Tensor:
-        """What was given, as large as what it replaces."""
+        """Return ``made`` expanded to the shape of the tensor it replaces."""
         try:
             fitted: Tensor = made.to(before).expand(before.shape)
         except (AttributeError, RuntimeError):
@@ -199,7 +202,7 @@ class Edit:
         return fitted
 
     def _new(self, weights: Tensor, site: InterventionSite) -> Tensor:
-        """What chosen cells get, broadcastable to the weights."""
+        """The new weights of the chosen cells, broadcastable to the weights."""
         if self.name == "hide":
             return weights.new_zeros(())
         if self.name == "scale":
@@ -209,17 +212,18 @@ class Edit:
         return self._fitted(self.change(weights), weights, site.site, "query, key")
 
     def _on_grid(self, site: InterventionSite) -> Tensor:
-        """``values`` over the weights of a call."""
+        """``values`` reshaped to match the weights of a call."""
         assert self.values is not None
         return grid(self.values, site.shape, self.name, site.site).to(site.device)
 
 
 def edits_asked(options: Mapping[str, object], sites: Which | None, scope: Edges) -> list[Edit]:
-    """The edits that the options of `intervene` ask for, each given or None, and ``scope`` the
-    cells.
+    """Return the edits requested by the options of `intervene`.
+
+    ``scope`` gives the cells; an option that is None is not used.
 
     Raises:
-        InterventionError: options that exclude each other, or are not what they should be.
+        InterventionError: options conflict or are invalid.
     """
     chosen = [name for name, value in options.items() if value is not None]
     if len(chosen) != 1:
@@ -270,7 +274,7 @@ def _edit(name: str, value: Any, sites: Which | None, scope: Edges) -> Edit:
 
 
 def _edit_of_values(edit: Edit, value: Any, scope: Edges) -> Edit:
-    """An edit of values or of outputs."""
+    """Build an edit of values or of outputs."""
     name, other = edit.name, "queries" if edit.name == "values" else "keys"
     if (scope.query if name == "values" else scope.key) is not None:
         raise InterventionError(f"{name}= have no {other}; leave {other}= out")
@@ -291,7 +295,7 @@ def _edit_of_values(edit: Edit, value: Any, scope: Edges) -> Edit:
 
 
 def _edges_of(value: Any, scope: Edges) -> list[Edges]:
-    """The cells that ``hide`` names by positions or by edges."""
+    """Return the cells given to ``hide`` as positions or as edges."""
     many = [value] if isinstance(value, Edges) else value
     is_list = isinstance(many, Sequence) and not isinstance(many, str | bytes)
     if not (is_list and any(isinstance(item, Edges) for item in many)):
@@ -314,7 +318,9 @@ def _factor(value: Any) -> float:
 
 
 def _is_grid(value: Any) -> bool:
-    """Whether this is one value per cell; a row of whole numbers is positions."""
+    """Whether this is one value per cell; a one-dimensional row of integers is positions
+    instead.
+    """
     if not isinstance(value, Tensor | np.ndarray):
         return False
     kind = torch.as_tensor(value).dtype
@@ -323,11 +329,11 @@ def _is_grid(value: Any) -> bool:
 
 
 def edited(call: AttentionCall, edits: Sequence[Edit]) -> AttentionCall | None:
-    """The call that edits make of a call; None: none of them is for it.
+    """Return the call with the edits of weights applied; None if no edit applies to the call.
 
-    Where torch takes a mask hidden keys become part of it, so its kernel still computes the output,
-    and no weights are formed; the other edits form them. An edit that does not fit the call raises
-    an InterventionError.
+    Hidden keys become part of the mask if torch accepts one, so that its kernel still computes the
+    output and no weights are formed. The other edits compute the weights. An edit that does not fit
+    the call raises an InterventionError.
     """
     shape = call.weights.shape if call.weights is not None else _shape(call)
     device = (call.q if call.weights is None else call.weights).device  # type: ignore[union-attr]
@@ -351,7 +357,7 @@ def edited(call: AttentionCall, edits: Sequence[Edit]) -> AttentionCall | None:
 
 
 def with_edited_values(call: AttentionCall, edits: Sequence[Edit]) -> AttentionCall | None:
-    """A call whose values, or what heads give, edits change; None: none of them is for it."""
+    """Return the call with its values or outputs edited; None if no edit applies to the call."""
     v, output = call.v, call.output
     assert v is not None
     assert output is not None
@@ -371,7 +377,7 @@ def with_edited_values(call: AttentionCall, edits: Sequence[Edit]) -> AttentionC
 
 
 def computed(call: AttentionCall) -> Tensor:
-    """A call's output, by torch's own kernel where no weights were given to it."""
+    """Compute a call's output, with torch's own kernel unless the call has explicit weights."""
     assert call.v is not None
     weights, v = call.weights, call.v
     if weights is None:
@@ -396,7 +402,7 @@ def computed(call: AttentionCall) -> Tensor:
 
 
 def without(call: AttentionCall, cells: Tensor) -> AttentionCall:
-    """A call with cells hidden by its mask."""
+    """Return the call with some cells hidden by its mask."""
     mask = call.mask
     if mask is None or mask.dtype == torch.bool:
         visible = ~cells
@@ -405,7 +411,7 @@ def without(call: AttentionCall, cells: Tensor) -> AttentionCall:
         if call.causal:
             visible = visible & _earlier(call, cells.device)
     else:
-        # The lowest number hides a key only while others of the row are seen.
+        # The lowest number hides a key only if the row has other visible keys.
         low = mask <= torch.finfo(mask.dtype).min / 2
         gone = cells | (low & cells.any(-1, keepdim=True))
         visible = torch.where(gone, -math.inf, mask)
@@ -413,9 +419,9 @@ def without(call: AttentionCall, cells: Tensor) -> AttentionCall:
 
 
 def weights_of(call: AttentionCall) -> Tensor:
-    """A call's weights, with gradients: ``(batch, head, query, key)`` in float32, or float64.
+    """Compute a call's weights with gradients: ``(batch, head, query, key)``, float32 or float64.
 
-    Each row sums to 1, or is all 0 when every key is hidden.
+    Each row sums to 1, or is all 0 if every key is hidden.
     """
     assert call.q is not None
     assert call.k is not None
@@ -442,5 +448,5 @@ def _shape(call: AttentionCall) -> tuple[int, ...]:
 
 
 def _earlier(call: AttentionCall, device: Any) -> Tensor:
-    """What a causal call sees, ``(query, key)``."""
+    """The mask of keys that a causal call sees, ``(query, key)``."""
     return torch.ones(_shape(call)[2:], dtype=torch.bool, device=device).tril()

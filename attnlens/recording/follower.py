@@ -1,8 +1,9 @@
-"""Finds attention by its product: what is multiplied with values is the attention weights.
+"""Find attention by its product: the tensor that is multiplied with values holds the weights.
 
-`Follower` is a mode of torch under which every operator runs as it would have, and is looked at
-afterwards. Fused kernels of attention tell queries and keys; torch's fused encoder layers are
-opened, so that the operators inside them are seen; everything else is found by its products.
+`Follower` is a torch dispatch mode that examines every operator after it ran and leaves its result
+unchanged. Fused attention kernels reveal their queries and keys. Torch's fused encoder layers are
+run operator by operator, so that their attention is seen. All other attention is found by its
+products.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ _FACTORS: Final = {
     "baddbmm": (1, 2),
     "_addmm_activation": (1, 2),
 }
-"""Products of matrices, and where their two factors stand."""
+"""Operators that multiply matrices, with the positions of their two factors."""
 
 _SOFTMAXES: Final = frozenset(
     ["_softmax", "softmax", "_safe_softmax", "_log_softmax", "log_softmax"]
@@ -82,23 +83,23 @@ _CHOICES: Final = frozenset(
         "lt",
     ]
 )
-"""Element-wise operators that make weights of scores."""
+"""Element-wise operators that turn scores into weights."""
 _EXPONENTIALS: Final = frozenset(("exp", "exp2"))
 _NATIVE: Final = torch.ops.aten._native_multi_head_attention.default
 _COMPOSITE: Final = torch._C.DispatchKey.CompositeImplicitAutograd
 
 
 class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Follows a model's operators, and tells a block of every attention call.
+    """Follow a model's operators and report every attention call to a block.
 
-    The operators' results are what they would have been, to the last bit.
+    The results of the operators are unchanged, to the last bit.
     """
 
     supports_higher_order_operators = True
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        return False  # or torch imports its compiler, a second and more
+        return False  # otherwise torch imports its compiler, which takes over a second
 
     def __init__(self, block: Block) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -118,7 +119,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if self._inside and func is not _NATIVE:
             return func(*args, **kwargs)
         if torch._C._current_graph_task_id() != -1:
-            return func(*args, **kwargs)  # computed again for gradients, or gradients themselves
+            return func(*args, **kwargs)  # recomputation for gradients, or gradients themselves
         name = _name_of(func)
         if name in LAYERS and not thread_state.is_quiet:
             return self._opened(func, name, args, kwargs)
@@ -142,7 +143,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 self._look(name, args, kwargs, output)
         except AttnlensError:
             raise
-        except Exception as error:  # the model goes on; the block ends with an error
+        except Exception as error:  # the model continues; the block raises the error when it ends
             self._findings += 1
             self.block.lose(self._site(), name, error)
         if is_planned:
@@ -162,7 +163,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 self.tracker.of(part)
 
     def pair_of(self, weights: Tensor) -> Pair:
-        """The pair of weights that a model shows; a new one where it does not follow from it."""
+        """Return the pair that exposed weights relate; a new pair if none is known."""
         axes = self.tracker.of(weights)
         if axes.weights_of is None:
             axes = _softmax_axes(axes, weights.dim() - 1, weights.shape[-1])
@@ -173,13 +174,13 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return pair
 
     def _site(self) -> tuple[str, nn.Module] | None:
-        """The module that is running, and its name."""
+        """The name and the module that is running."""
         return self._fused_site or self.block.sites.running(sys._getframe(1))
 
     # Fused operators
 
     def _opened(self, func: Any, name: str, args: tuple[Any, ...], kwargs: Any) -> Any:
-        """Run one of torch's fused encoder operators so that the attention in it is seen."""
+        """Run one of torch's fused encoder operators so that its attention is seen."""
         source = args[0]
         keys = keys_of(source)
         if name == "_native_multi_head_attention":
@@ -195,7 +196,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return output
 
     def _native(self, func: Any, keys: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
-        """Self-attention with its projections, which can return its weights."""
+        """Run self-attention with its projections; this operator can return its weights."""
         arguments = {argument.name: argument.default_value for argument in func._schema.arguments}
         arguments |= dict(zip(arguments, args, strict=False)) | kwargs
         query, site = arguments["query"], self._site()
@@ -232,7 +233,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def _seen_inside(
         self, func: Any, keys: Any, arguments: dict[str, Any], site: tuple[str, nn.Module]
     ) -> Any:
-        """Run an operator so that those it is made of are followed."""
+        """Run an operator so that the operators inside it are followed."""
         before, self._inside, self._fused_site = self._inside, 0, site
         try:
             with self:
@@ -241,7 +242,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
             self._inside, self._fused_site = before, None
 
     def _fused(self, func: Any, args: tuple[Any, ...], kwargs: Any, output: Any) -> None:
-        """Report a kernel that gets queries, keys and values."""
+        """Report the call of a kernel that receives queries, keys and values."""
         queries, values = self.tracker.of(args[0]), self.tracker.of(args[2])
         if has_memory(args[0]):
             axes = (*plain(queries.dimensions[:-1]), *plain(values.dimensions[-1:]))
@@ -331,7 +332,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
         arguments = (*args, *(part for name, part in kwargs.items() if name != "out"))
         tensors = [part for part in arguments if isinstance(part, Tensor) and has_memory(part)]
         if not tensors:
-            # Outside the model's code it is an input.
+            # A tensor from outside the model's code is an input.
             is_constant = self._site() is not None
             return Axes.new(output.shape, feature=is_constant, constant=is_constant)
         if name == "copy":
@@ -339,7 +340,8 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
         operands = [self.tracker.of(tensor) for tensor in tensors]
         is_float = output.is_floating_point()
         if is_float and len(operands) > 1:
-            # Masks and indices are not what they select.
+            # Leave out masks and indices: they select from the operands and are not operands
+            # themselves.
             operands = [
                 axes if tensor.is_floating_point() else replace(axes.plain(), constant=True)
                 for axes, tensor in zip(operands, tensors, strict=True)
@@ -364,7 +366,9 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
         tensors: Sequence[Tensor],
         output: Tensor,
     ) -> Axes:
-        """What an element-wise operator makes of scores: exponentials, shares, choices."""
+        """The axes after an element-wise operator on scores: exponentials, normalisation or
+        selection.
+        """
         first = operands[0]
         if name == "bernoulli":
             return replace(axes, random=True)
@@ -396,7 +400,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
         sides = partial.sides(pair)
         is_share = partial.total or partial.log_sum
         if name == "div" and pair.origin == "softmax" and partial.total and sides == {1}:
-            return _shares(first, *tensors)  # first over one dimension, then over another
+            return _shares(first, *tensors)  # normalised over one dimension, then over another
         if partial.weights_of is pair or not sides or not is_share:
             return axes
         pair.normalised |= {0, 1} - sides
@@ -404,7 +408,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return replace(axes, exponential=False, log_sum=name == "sub", total=False)
 
     def _expect(self, axes: Axes, output: Tensor) -> None:
-        """Note that scores became weights, which a product should use."""
+        """Note that scores became weights, which a product is expected to use."""
         pair = axes.weights_of
         if pair is None:
             return
@@ -425,7 +429,9 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
     # Products
 
     def _product(self, a: Tensor, b: Tensor, output: Tensor) -> Axes:
-        """The axes of a matrix product; it is reported if it multiplies weights with values."""
+        """The axes of a matrix product; the product is reported if it multiplies weights with
+        values.
+        """
         left, right = self.tracker.of(a), self.tracker.of(b)
         left_free = left.dimensions[-2:-1]
         right_free = right.dimensions[-1:] if b.dim() > 1 else ()
@@ -444,7 +450,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
             return passed_on
         are_made = sides[0] and sides[1] and sides[0][0].is_made and sides[1][0].is_made
         if are_made:
-            # Weights of weights.
+            # Here, weights are multiplied with weights.
             pair = Pair((size_of(flat(left_free)), size_of(flat(right_free))), "product")
             pair.chosen = True
             for side in sides:
@@ -482,13 +488,13 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return _paired(lead, left_free, right_free, pair, constant)
 
     def _is_mixture(self, axes: Axes, key: Dimension) -> bool:
-        """Whether features are mixed by shares that were made to sum to 1 the other way."""
+        """Whether weights that sum to 1 over the other side mix features."""
         pair = axes.weights_of
         of_features = all(axis.plain.feature for axis in key)
         return pair is not None and pair.origin == "softmax" and of_features
 
     def _summed(self, source: Tensor, axes: Axes, output: Tensor) -> Axes:
-        """The axes of a sum; a sum of weights times values over keys is reported as a product."""
+        """The axes of a sum; the sum of weights times values over keys is reported as a product."""
         before = self.tracker.of(source)
         pending: Pending | None = before.pending
         if pending is None:
@@ -500,7 +506,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return axes.plain() if product and self._attention(product) else axes
 
     def _attention(self, product: Product) -> bool:
-        """Whether a product multiplies weights with values; if so, it is reported."""
+        """Report a product if it multiplies weights with values; return whether it does."""
         self._findings += 1
         site, layout = self._site(), product.layout
         is_named = site is not None and self.block.is_named(*site)
@@ -525,19 +531,19 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 @contextmanager
 def following(block: Block) -> Iterator[None]:
-    """A block in which the model's operators are followed."""
+    """Follow the model's operators inside this ``with`` block."""
     with ExitStack() as stack:
         if not block.needs_follower():
             yield
             return
-        # Compiled modules, and flex attention, would run code that was traced without us.
+        # Compiled modules and flex attention would run code that was traced without the follower.
         if sys.modules.keys() & {"torch._dynamo", "torch.nn.attention.flex_attention"}:
             _stance.come()
             stack.callback(_stance.go)
-        # Copies of parameters that autocast made before are not known as parameters.
+        # Copies of parameters that autocast made earlier are not recognised as parameters.
         torch.clear_autocast_cache()
         follower = block.follower = Follower(block)
-        # They hold each other, and with them the weights that nobody else holds.
+        # The block and the follower refer to each other, which would keep unused weights in memory.
         stack.callback(setattr, block, "follower", None)
         thread_state.followers.append(follower)
         stack.callback(thread_state.followers.remove, follower)
@@ -546,7 +552,7 @@ def following(block: Block) -> Iterator[None]:
 
 
 class _Stance:
-    """Compiled modules run uncompiled while any block of any thread is open."""
+    """Run compiled modules uncompiled while any block of any thread is open."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -570,7 +576,9 @@ _stance: Final = _Stance()
 
 
 def _chosen_by_number(axes: Axes, operands: Sequence[Axes], output: Tensor) -> Axes:
-    """Numbers of the best keys, compared with the numbers of all: a choice of keys."""
+    """The axes of a comparison of the best keys' numbers with all key numbers: a selection of
+    keys.
+    """
     pairs = [pair for operand in operands for pair in operand.pairs]
     if len({*pairs}) != 1:
         return axes
@@ -591,7 +599,7 @@ def _chosen_by_number(axes: Axes, operands: Sequence[Axes], output: Tensor) -> A
 
 
 def _softmax_axes(axes: Axes, dim: int, size: int) -> Axes:
-    """The axes of one tensor that is made to sum to 1 over one dimension."""
+    """The axes of one tensor that is normalised to sum to 1 over one dimension."""
     pair = Pair((1, size), "softmax")
     pair.normalised.add(1)
     dimensions = list(axes.plain().dimensions)
@@ -601,7 +609,7 @@ def _softmax_axes(axes: Axes, dim: int, size: int) -> Axes:
 
 
 def _shares(axes: Axes, exponentials: Tensor, total: Tensor) -> Axes:
-    """Exponentials of one tensor, divided by their sum over one dimension."""
+    """The axes of exponentials divided by their sum over one dimension."""
     shape, other = exponentials.shape, total.shape
     summed = [
         dim
@@ -614,7 +622,10 @@ def _shares(axes: Axes, exponentials: Tensor, total: Tensor) -> Axes:
 
 
 def _lead_of(axes: Axes, other: Axes) -> tuple[Dimension, ...]:
-    """What the first factor calls the dimensions that both have; the second where it knows more."""
+    """The leading dimensions of both factors, taken from the first factor unless the second has
+    more
+    information.
+    """
     own, rest = axes.dimensions[:-2], other.dimensions[:-2]
     if len(own) == len(rest) and any(axis.copied for axis in flat(own)):
         return tuple(
@@ -658,6 +669,6 @@ def _name_of(func: Any) -> str:
 
 @lru_cache(maxsize=4096)
 def _is_composite(func: Any) -> bool:
-    """Whether an operator is made of others, as inference mode leaves them."""
+    """Whether an operator is composed of other operators, as in inference mode."""
     has_kernel = getattr(func, "has_kernel_for_dispatch_key", None)
     return has_kernel is not None and bool(has_kernel(_COMPOSITE))

@@ -1,4 +1,4 @@
-"""`intervene`: a model that attends otherwise, for as long as a ``with`` block lasts."""
+"""`intervene`: change a model's attention while a ``with`` block runs."""
 
 from __future__ import annotations
 
@@ -85,47 +85,50 @@ def intervene(
         with attnlens.intervene(model, outputs=another_run, heads=2):
             model(x)
 
-    Any torch module works, as for `attnlens.record`; a recording around or within the block
-    shows the changed weights. Weights are those of softmax, before dropout, ``(batch, head,
-    query, key)``. Gradients flow. Blocks nest: the outer block changes first. The model itself
-    is not changed, and other threads run it as it is.
+    Any torch module works, as for `attnlens.record`. A recording around or inside the block shows
+    the changed weights. The weights to change are the softmax output before dropout, ``(batch,
+    head, query, key)``. Gradients are computed through the change. If blocks are nested, the
+    changes of the outer block are applied first. The model itself is not changed, and other threads
+    run it unchanged.
 
-    Give exactly one of these five, which says what is done to the chosen cells:
+    Give exactly one of these five options. It sets the change of the chosen cells:
 
     Args:
-        hide: keys to hide; the row's other keys are scaled up to sum to 1, and a row without any
-            other key becomes 0. Give positions; or `Edges`, one or several; or booleans, true
-            where hidden, ``(key)``, ``(batch, key)``, ``(batch, query, key)`` or
-            ``(batch, head, query, key)``, so that every row of a batch can be its own ablation.
-        scale: the factor of the cells: a number, or a tensor of one of these shapes.
-        replace: new weights of one of these shapes, or a function of the weights
-            ``(batch, head, query, key)`` that returns new ones.
-        values: new values, which the weights multiply, ``(batch, head, key, width)``: a tensor
-            that broadcasts to that shape, a function of the values, or a record that has them;
-            a recording names its sites.
-        outputs: the same for the results of heads, ``(batch, head, query, width)``, before they
-            are joined and projected. The weights stay the same.
-    Each may also be a mapping from names or patterns of sites. If one of the first three is a
-    tensor and no site is named, sites with another number of keys stay the same.
+        hide: keys to hide. The other weights of the row are rescaled to sum to 1; a row without any
+            other key becomes 0. Give positions, one or several `Edges`, or a boolean tensor that is
+            true for hidden keys: ``(key)``, ``(batch, key)``, ``(batch, query, key)`` or ``(batch,
+            head, query, key)``. With a batch axis, each sequence of a batch can have its own
+            ablation.
+        scale: the factor for the chosen weights: a number, or a tensor of one of these shapes.
+        replace: new weights of one of these shapes, or a function that takes the weights ``(batch,
+            head, query, key)`` and returns new weights.
+        values: new values, which the weights multiply, ``(batch, head, key, width)``: a tensor that
+            broadcasts to that shape, a function of the old values, or a record with values. With a
+            recording, each site gets the values recorded there.
+        outputs: new outputs of the heads, ``(batch, head, query, width)``, before they are
+            concatenated and projected, in the same forms as ``values``. The weights stay the same.
+    Each option may also be a mapping from site names or patterns to one of these forms. If
+    ``hide``, ``scale`` or ``replace`` is a tensor and no site is named, sites with a different
+    number of keys are left unchanged.
 
     Args:
         renormalise: whether rows with a chosen cell are scaled to sum to 1 afterwards; the
             default is yes for `hide`, else no.
         sites: names as in ``named_modules()``, patterns (``*``, ``?``), or a function of a name;
-            None: all.
-        heads: change only cells of these heads, by position; -1 is the last, None all.
-        queries: the same for queries.
-        keys: the same for keys.
-        batch: the same for the sequences of the batch.
-        adapters: for a softmax written by hand: see `SoftmaxAdapter`.
+            None: all sites.
+        heads: change only these heads, by position; -1 is the last, None means all.
+        queries: change only these queries.
+        keys: change only these keys.
+        batch: change only these sequences of the batch.
+        adapters: needed for a softmax written by hand: see `SoftmaxAdapter`.
 
     Yields:
         the number of calls changed so far, by site.
 
     Raises:
-        InterventionError: options that exclude each other; positions or sizes that are not those
-            of a call (from that call); at the end of the block, an edit that touched nothing,
-            or attention that ran and could not be reached.
+        InterventionError: options conflict; positions or sizes do not fit a call (raised during
+            that call); at the end of the block, an edit changed nothing, or attention ran that
+            could not be changed.
     """
     module_given(model, "intervene", InterventionError)
     options: dict[str, object] = {"hide": hide, "scale": scale, "replace": replace}
@@ -148,10 +151,10 @@ def intervene(
 
 
 class _InterventionRun(Block):
-    """One block: the hooks it set, and what it changed.
+    """One ``with`` block: its hooks and the calls it changed.
 
     Attributes:
-        changed: how many calls of each site were changed.
+        changed: the number of changed calls of each site.
     """
 
     error = InterventionError
@@ -168,18 +171,20 @@ class _InterventionRun(Block):
     ) -> None:
         del call, is_again
         if pair is None or pair not in self._claimed:
-            # An error here would come out of TorchScript as another.
+            # TorchScript would turn an error raised here into a different error.
             self.refused[site] = (
                 "no function of torch in Python computes it (TorchScript, an exported module); "
                 "use the module it was made from"
             )
 
     def change(self, finding: FoundCall) -> AttentionCall | None:
-        """The call that is computed instead, with its output; None: the model's own."""
+        """Return the call to compute instead, with its output; None to keep the model's own
+        call.
+        """
         product, site = finding.product, finding.site
         claimed = None if product is None else self._claimed.get(product.pair)
         if (claimed is not None and not self.follows) or not self.asks(site, finding.is_again):
-            return None  # a probe that was changed already, or not meant
+            return None  # the probe was already changed, or its site is not selected
         call = finding.with_tensors().with_changes(site=site if claimed is None else claimed[0])
         if call.v is None:
             raise InterventionError(f"{site}: every query has values of its own; {_NOT_CHANGED}")
@@ -196,7 +201,7 @@ class _InterventionRun(Block):
         return changed
 
     def probed(self, site: str, probe: AttentionProbe, weights: Tensor) -> Tensor | None:
-        """What a probe returns instead of the weights it was given; None: those."""
+        """The weights that a probe returns instead of its input; None to keep the input."""
         is_recomputed = torch._C._current_graph_task_id() != -1
         if not self.in_block_thread(site) or is_recomputed or not self.asks(site):
             return None
@@ -226,7 +231,7 @@ class _InterventionRun(Block):
     def watch_probe(self, site: str, probe: AttentionProbe) -> None:
         self.handles.append(probe.register_forward_hook(_ProbeHook(self, site, probe)))
         hooks = probe._forward_hooks
-        # Before hooks that watch, in the order in which blocks were entered.
+        # These hooks run before hooks that only observe, in the order in which blocks were entered.
         for key in reversed([key for key, hook in hooks.items() if isinstance(hook, _ProbeHook)]):
             hooks.move_to_end(key, last=False)  # type: ignore[attr-defined]
 
@@ -239,7 +244,9 @@ class _InterventionRun(Block):
         self.changed[site] = self.changed.get(site, 0) + 1
 
     def judge(self) -> None:
-        """Raises an InterventionError if an edit touched nothing, or attention was out of reach."""
+        """Raise an InterventionError if an edit changed nothing, or attention could not be
+        changed.
+        """
         if unseen := self.unseen() | self.doubts():
             raise InterventionError(f"attention ran that cannot be changed: {reasons_of(unseen)}")
         for edit in self._edits:
@@ -278,9 +285,9 @@ class _InterventionRun(Block):
 
 
 class _Changes(TorchFunctionMode):
-    """Changes what functions of torch return that compute attention.
+    """A torch function mode that changes the results of functions that compute attention.
 
-    It stands above autograd, so that gradients flow through what it computes.
+    The mode works above autograd, so that gradients are computed through the changed results.
     """
 
     def __init__(self, run: _InterventionRun) -> None:
@@ -319,7 +326,7 @@ class _Changes(TorchFunctionMode):
         return output
 
     def _laid_out(self, finding: FoundCall, changed: AttentionCall, output: Tensor) -> Tensor:
-        """The output of a changed call as a function returns it."""
+        """Reshape the output of a changed call as the torch function returns it."""
         new, product = changed.output, finding.product
         assert new is not None
         if product is None:
@@ -337,11 +344,11 @@ _MULTI_HEAD: Final = FunctionType(
     vars(F) | {"has_torch_function": lambda _: False},
     argdefs=F.multi_head_attention_forward.__defaults__,
 )
-"""``F.multi_head_attention_forward`` that a mode does not take over as a whole."""
+"""A copy of ``F.multi_head_attention_forward`` whose inner calls reach the mode one by one."""
 
 
 class _ProbeHook:
-    """Changes what a probe returns."""
+    """A hook that changes the output of a probe."""
 
     def __init__(self, run: _InterventionRun, site: str, probe: AttentionProbe) -> None:
         self._run, self._site, self._probe = run, site, probe
@@ -354,12 +361,13 @@ _CHECKPOINT: Final = os.path.join(os.path.dirname(torch.utils.__file__), "checkp
 
 
 def _computed_again() -> bool:
-    """Whether a module is running whose activations are not kept, but computed for gradients."""
+    """Whether a module is running under activation checkpointing, which recomputes activations."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         code = frame.f_code
         if code.co_filename == _CHECKPOINT and (
-            # What forgets runs without gradients; what recomputes for hooks, with them.
+            # The pass that discards activations runs without gradients; recomputation in hooks runs
+            # with them.
             code.co_name == "forward" or torch.is_grad_enabled()
         ):
             return True

@@ -1,4 +1,4 @@
-"""Attention kept as queries and keys, from which rows, or the largest of them, are worked out."""
+"""Attention stored as queries and keys, from which rows or their largest weights are computed."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from attnlens.recording.axes import places
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LazyAttention:
-    """What one attention call was given; its weights are worked out when asked for.
+    """The inputs of one attention call; its weights are computed on request.
 
-    A row costs one pass over the keys, a whole matrix is never formed unless asked for.
+    Computing a row takes one pass over the keys. The whole matrix is computed only on request.
 
     Attributes:
         q: queries, ``(batch, head, query, d)``.
         k: keys, ``(batch, key head, key, d)``; ``head`` is a multiple of ``key head``.
-        scale: what query times key is multiplied by.
+        scale: the factor applied to query times key.
         mask: boolean (true: the key is seen) or float (added to the logits), broadcastable
             to ``(batch, head, query, key)``.
         causal: whether query i sees keys 0 to i only.
-        lse: log-sum-exp of every row of logits, ``(batch, head, query)``, where the kernel told
-            it; one cell is then ``exp(q · k · scale + mask - lse)``.
+        lse: log-sum-exp of every row of logits, ``(batch, head, query)``, if the kernel returned
+            it. A weight is then ``exp(q · k · scale + mask - lse)``.
     """
 
     q: Tensor
@@ -40,20 +40,24 @@ class LazyAttention:
 
     @property
     def shape(self) -> tuple[int, int, int, int]:
-        """``(batch, head, query, key)`` of the weights."""
+        """The shape ``(batch, head, query, key)`` of the weights."""
         batch, heads, queries, _ = self.q.shape
         return batch, heads, queries, self.k.shape[2]
 
     @property
     def exact(self) -> LazyAttention:
-        """The same in the precision weights are worked out in: float32, float64 if given so."""
+        """Return a copy in the precision of the weights: float64 if the queries are, else
+        float32.
+        """
         dtype = torch.float64 if self.q.dtype == torch.float64 else torch.float32
         if self.q.dtype == self.k.dtype == dtype:
             return self
         return replace(self, q=self.q.to(dtype), k=self.k.to(dtype))
 
     def shuffled(self, generator: torch.Generator) -> LazyAttention:
-        """The same with the keys' features in another order than the queries': a placebo."""
+        """Return a placebo: a copy with the features of the keys in a different order than the
+        queries'.
+        """
         order = torch.randperm(self.k.shape[-1], generator=generator).to(self.k.device)
         return replace(self, k=self.k[..., order], lse=None)
 
@@ -61,11 +65,11 @@ class LazyAttention:
         """The weights of the chosen queries (all of them if None).
 
         Returns:
-            ``(batch, head, query, key)`` in float32, or float64 if the queries are. Each row
-            sums to 1, or is all 0 when every key is hidden.
+            ``(batch, head, query, key)`` in float32, or float64 if the queries are. Each row sums
+            to 1, or is all 0 if every key is hidden.
 
         Raises:
-            RecordingError: a query that is not there.
+            RecordingError: a query does not exist.
         """
         with torch.no_grad(), without_autocast(self.q.device.type):
             return shares(self.logits(rows), self.mask is not None)
@@ -76,12 +80,14 @@ class LazyAttention:
         keys: int | None = None,
         out: Tensor | None = None,
     ) -> Tensor:
-        """Query times key, scaled, mask added; hidden is -inf: ``(batch, head, query, key)``.
+        """Compute the logits ``(batch, head, query, key)``: scaled query times key, plus mask.
+
+        The logit of a hidden key is -inf.
 
         Args:
-            rows: the queries to work out; a slice of them is not copied first.
-            keys: only the first so many keys.
-            out: a buffer to write to, contiguous, of the shape returned.
+            rows: the queries to compute; a slice is not copied first.
+            keys: compute only this many keys, from the first.
+            out: a contiguous buffer of the returned shape to write to.
         """
         batch, heads, queries, every = self.shape
         chosen: slice | list[int] | None = rows if isinstance(rows, slice) else None
@@ -89,12 +95,12 @@ class LazyAttention:
             chosen = places(tuple(rows), queries, "row")
             neighbours = slice(chosen[0], chosen[0] + len(chosen)) if chosen else slice(0)
             if chosen == list(range(queries))[neighbours]:
-                chosen = neighbours  # which copies nothing
+                chosen = neighbours  # a slice copies nothing
         exact = self.exact
         q = exact.q if chosen is None else exact.q[:, :, chosen]
         count = every if keys is None else keys
         k = exact.k if keys is None else exact.k[:, :, :keys]
-        # Query heads that share a key head stand side by side, so no key is copied.
+        # Query heads that share a key head are adjacent, so no key is copied.
         n_heads, groups = q.shape[2], k.shape[1]
         shared = heads // groups * n_heads
         q = q.reshape(batch * groups, shared, q.shape[-1])
@@ -116,19 +122,19 @@ class LazyAttention:
         if self.causal and n_heads:
             row = torch.arange(queries)
             row = row if chosen is None else row[chosen]
-            # Keys up to the first of these queries are seen by all of them.
+            # All of these queries see the keys up to the first query.
             first = min(count, int(row.min()) + 1)
             later = torch.arange(first, count) > row[:, None]
             out[..., first:].masked_fill_(later.to(out.device), -math.inf)
         return out
 
     def content(self, rows: Sequence[int] | None = None) -> Tensor:
-        """Query times key, scaled, nothing added or hidden: ``(batch, head, query, key)``."""
+        """Compute query times key, scaled, without mask or bias: ``(batch, head, query, key)``."""
         with torch.no_grad(), without_autocast(self.q.device.type):
             return replace(self, mask=None, causal=False).logits(rows)
 
     def batches(self, first: int, end: int) -> LazyAttention:
-        """The same for some of the batch."""
+        """Return the same attention for part of the batch."""
         mask = self.mask
         if mask is not None and mask.dim() == 4 and mask.shape[0] > 1:
             mask = mask[first:end]
@@ -137,8 +143,8 @@ class LazyAttention:
 
 
 def without_autocast(device: str) -> AbstractContextManager[object]:
-    """A block in which tensors keep their precision."""
-    # Entering autocast takes longer than a row of attention: only where it is on.
+    """Return a context manager in which tensors keep their precision."""
+    # Entering autocast takes longer than computing a row, so enter it only if autocast is on.
     if torch.is_autocast_enabled(device):
         return torch.autocast(device, enabled=False)
     return nullcontext()
@@ -147,7 +153,7 @@ def without_autocast(device: str) -> AbstractContextManager[object]:
 def shares(logits: Tensor, may_hide: bool) -> Tensor:
     """Softmax over the last axis, in place; a row without a finite logit becomes all 0.
 
-    ``may_hide``: whether such rows can be; softmax makes NaN of them.
+    ``may_hide`` says whether such rows can occur; a plain softmax would turn them into NaN.
     """
     hidden = logits.amax(-1, keepdim=True) == -math.inf if may_hide else None
     weights = torch.softmax(logits, -1, out=logits)
@@ -157,28 +163,31 @@ def shares(logits: Tensor, may_hide: bool) -> Tensor:
 
 
 _BUFFER_CELLS = 1 << 21
-"""How many logits are worked out at a time, at most: 8 MiB in float32, about what a cache holds."""
+"""The largest number of logits computed at a time: 8 MiB in float32, about the size of a cache."""
 
 _MOST_ROWS = 64
-"""Queries of a causal call at a time: of more, many keys are worked out that none of them sees."""
+"""The largest number of queries of a causal call computed at a time.
+
+With more queries, many computed keys would be hidden from all of them.
+"""
 
 _FEW_COLUMNS = 128
-"""So many columns are chosen among directly; of more, groups are chosen first."""
+"""Up to this many columns, the largest are selected directly; above, groups are selected first."""
 
 _LEAST_ROWS = 8
-"""Fewer queries at a time make the product of queries and keys slow."""
+"""The product of queries and keys is slow with fewer queries at a time than this."""
 
 
 def top_of(source: LazyAttention, k: int) -> tuple[Tensor, Tensor, Tensor]:
-    """The k largest weights of every row of a call.
+    """Compute the k largest weights of every row of a call.
 
-    Queries are taken a few at a time, so memory grows with the number of keys and not with queries
-    times keys.
+    Queries are processed a few at a time, so memory grows with the number of keys, not with the
+    number of queries times keys.
 
     Returns:
-        weights ``(batch, head, query, k)``, largest first, in float32 (float64 if the queries
-        are); their keys, the same shape, int32; the sum of the others, ``(batch, head, query)``.
-        A row whose keys are all hidden has weights and residual 0.
+        weights ``(batch, head, query, k)``, largest first, in float32 (float64 if the queries are
+        float64); their keys, with the same shape, int32; and the sum of the other weights,
+        ``(batch, head, query)``. A row whose keys are all hidden has weights and residual 0.
     """
     batch, heads, queries, _ = source.shape
     source = source.exact
@@ -197,7 +206,7 @@ def top_of(source: LazyAttention, k: int) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def top_of_weights(weights: Tensor, k: int) -> tuple[Tensor, Tensor, Tensor]:
-    """The same of weights that are there already, ``(..., key)``."""
+    """Return the k largest of existing weights ``(..., key)``, in the same form as `top_of`."""
     lead, every = weights.shape[:-1], weights.shape[-1]
     values, keys = largest(weights.reshape(-1, every), k)
     residual = (weights.sum(-1) - values.view(*lead, k).sum(-1)).clamp_min_(0)
@@ -205,10 +214,10 @@ def top_of_weights(weights: Tensor, k: int) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def chunks(source: LazyAttention) -> Iterator[tuple[int, int, Tensor]]:
-    """The logits of some queries after the other: ``(first query, end, logits)``.
+    """Yield the logits of successive groups of queries: ``(first query, end, logits)``.
 
-    One buffer is used for all of them. Of a causal call only keys that some query of the chunk
-    sees are worked out, so the logits may be narrower than the keys.
+    All groups share one buffer. For a causal call, keys that no query of the group sees are not
+    computed, so the logits may have fewer columns than there are keys.
     """
     batch, heads, queries, keys = source.shape
     size = max(_LEAST_ROWS, _BUFFER_CELLS // max(1, batch * heads * keys))
@@ -223,14 +232,14 @@ def chunks(source: LazyAttention) -> Iterator[tuple[int, int, Tensor]]:
 
 
 def _batches(source: LazyAttention) -> list[tuple[int, int]]:
-    """Parts of the batch small enough for a few queries of each to fill the buffer."""
+    """Split the batch so that a few queries of each part fill the buffer."""
     batch, heads, _, keys = source.shape
     size = max(1, _BUFFER_CELLS // max(1, heads * keys * _LEAST_ROWS))
     return [(first, min(first + size, batch)) for first in range(0, batch, size)]
 
 
 def _top_of_rows(rows: Tensor, k: int, lse: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
-    """Of weights, or of logits where their log-sum-exp is given."""
+    """The k largest of weights, or of logits if their log-sum-exp is given."""
     lead, n_visible = rows.shape[:-1], rows.shape[-1]
     n_kept = min(k, n_visible)
     values, keys = largest(rows.view(-1, n_visible), n_kept)
@@ -242,7 +251,7 @@ def _top_of_rows(rows: Tensor, k: int, lse: Tensor | None) -> tuple[Tensor, Tens
     total = values.sum(-1)
     residual = torch.where(total > 0, 1 - total, total).clamp_min_(0)
     if n_kept < k:
-        # Later keys are hidden: they fill the row up with weight 0.
+        # Later keys are hidden: pad the row with them at weight 0.
         later = torch.arange(n_visible, n_visible + k - n_kept, device=keys.device).expand(
             *lead, -1
         )
@@ -252,9 +261,9 @@ def _top_of_rows(rows: Tensor, k: int, lse: Tensor | None) -> tuple[Tensor, Tens
 
 
 def largest(rows: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """The k largest of every row and where they stand, largest first: like ``torch.topk``.
+    """Return the k largest values of every row and their columns, largest first.
 
-    Which of several equal values are taken is not promised.
+    This replaces ``torch.topk``. If values are equal, any of them may be selected.
     """
     places = _largest_places(rows, k)
     values, order = torch.sort(rows.gather(1, places), dim=1, descending=True)
@@ -262,11 +271,11 @@ def largest(rows: Tensor, k: int) -> tuple[Tensor, Tensor]:
 
 
 def _largest_places(rows: Tensor, k: int) -> Tensor:
-    """Columns of the k largest values of every row, in no order.
+    """The columns of the k largest values of every row, in no particular order.
 
-    Every column belongs to a group, and each of the k largest values to a group whose maximum
-    is at least as large: so the k groups of largest maxima hold k largest values. Maxima of
-    groups are cheap; choosing among all columns is not.
+    Every column belongs to a group. Each of the k largest values is in a group whose maximum is at
+    least as large, so the k groups with the largest maxima contain k largest values. Computing the
+    maxima is cheap; selecting among all columns is not.
     """
     count, columns = rows.shape
     few = max(_FEW_COLUMNS, 4 * k)
@@ -274,7 +283,7 @@ def _largest_places(rows: Tensor, k: int) -> Tensor:
         return _partitioned(rows, k)
     size = -(-columns // few)
     groups = columns // size
-    # Group g holds columns g, g + groups, g + 2 * groups, ...
+    # Group g contains columns g, g + groups, g + 2 * groups, ...
     grouped = rows.as_strided((count, size, groups), (rows.stride(0), groups, 1))
     best = _largest_places(grouped.amax(1), k)
     steps = torch.arange(0, groups * size, groups, device=rows.device)
@@ -291,6 +300,6 @@ def _partitioned(rows: Tensor, k: int) -> Tensor:
         return torch.arange(columns, device=rows.device).expand(rows.shape[0], -1)
     if rows.device.type != "cpu":
         return torch.topk(rows, k, -1, sorted=False).indices
-    # On short rows numpy's is two to four times as fast as torch.topk.
+    # On short rows, numpy's argpartition is two to four times as fast as torch.topk.
     places = np.argpartition(rows.numpy(), columns - k, -1)[:, columns - k :]
     return torch.from_numpy(np.ascontiguousarray(places))

@@ -1,11 +1,11 @@
-"""Where a model says: this is attention, and these are its axes.
+"""`AttentionProbe` and `step`, with which a model exposes its attention and its equations.
 
-A model that wants to be seen passes its attention weights through an `AttentionProbe`.
-The probe is an identity with a name (its path in ``named_modules()``), so a forward hook
-on it sees the weights and the model cannot tell whether anyone looks.
+A model that wants its attention recorded passes its weights through an `AttentionProbe`. The probe
+is an identity module with a name (its path in ``named_modules()``). A forward hook on the probe
+sees the weights, and the model behaves the same with and without the hook.
 
-A model that wants its forward pass to be read as equations names its intermediate results
-with `step`; that too is an identity.
+A model that wants its forward pass to be read as equations names its intermediate results with
+`step`, which also returns its input unchanged.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ _listeners: tuple[StepListener, ...] = ()
 
 
 def step(symbol: str, value: Tensor, description: str = "", *, as_input: bool = False) -> Tensor:
-    """``value`` unchanged; whoever listens learns what the paper calls it.
+    """Return ``value`` unchanged, and report its symbol to the listeners.
 
     Args:
-        symbol: as in the equations, LaTeX without the dollars, such as ``h_{attn}``.
-        value: the intermediate result, any shape.
+        symbol: the symbol in the equations, in LaTeX without dollar signs, such as ``h_{attn}``.
+        value: the intermediate result, of any shape.
         description: a few words, such as "after the feed-forward network".
-        as_input: it is worked out by rules that no equation tells better than the description,
-            such as which words are the same.
+        as_input: show the value as an input. Use this if its rule, for example which words are
+            equal, is clearer in the description than as an equation.
     """
     for listener in _listeners:
         listener(symbol, value, description, as_input)
@@ -36,7 +36,7 @@ def step(symbol: str, value: Tensor, description: str = "", *, as_input: bool = 
 
 @contextmanager
 def steps_told_to(listener: StepListener) -> Iterator[None]:
-    """Tell ``listener`` every `step` of the block, of whichever thread."""
+    """Report every `step` of any thread to ``listener`` inside this ``with`` block."""
     global _listeners
     _listeners = (*_listeners, listener)
     try:
@@ -46,10 +46,10 @@ def steps_told_to(listener: StepListener) -> Iterator[None]:
 
 
 class AttentionProbe(nn.Module):
-    """Returns the attention weights it is given.
+    """An identity module that exposes attention weights to hooks.
 
     Args:
-        axes: the name of each dimension of the weights, first to last, such as
+        axes: the names of the dimensions of the weights in order, such as
             ``("batch", "head", "query", "key")``.
     """
 
@@ -60,19 +60,21 @@ class AttentionProbe(nn.Module):
     def forward(
         self, weights: Tensor, content: Tensor | None = None, bias: Tensor | None = None
     ) -> Tensor:
-        """``weights`` unchanged.
+        """Return ``weights`` unchanged.
 
         Args:
-            weights: shares that sum to 1 along the last axis (or are all 0).
-            content: the part of the logits from query times key, same shape, if told.
-            bias: the part of the logits from built-in biases, same shape, if told.
+            weights: weights that sum to 1 along the last axis (or are all 0).
+            content: optionally, the part of the logits from query times key, with the same shape.
+            bias: optionally, the part of the logits from built-in biases, with the same shape.
         """
-        del content, bias  # for the hooks
+        del content, bias  # only the hooks use these
         return weights
 
     @property
     def watched(self) -> bool:
-        """Whether a hook listens, so that parts told only to hooks are worth working out."""
+        """Whether a hook is registered, so that computing ``content`` and ``bias`` is
+        worthwhile.
+        """
         return bool(self._forward_hooks or self._forward_pre_hooks)
 
     def extra_repr(self) -> str:

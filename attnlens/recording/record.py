@@ -1,4 +1,4 @@
-"""`record`: the attention of any model, for as long as a ``with`` block lasts."""
+"""`record`: record the attention of any model while a ``with`` block runs."""
 
 from __future__ import annotations
 
@@ -59,46 +59,48 @@ def record(
 ) -> Iterator[Recording]:
     """Record the attention of a model while the block runs.
 
-    Any torch module works. Attention is found by its product: the record is the left operand of
-    the product with the values, after masks, top-k, mixtures of heads and dropout. Fused kernels
-    form no weights, so their weights are computed in float32 from the kernel's queries and keys,
-    before dropout. Operations that only look like attention, such as a router of experts, are
-    named in a note. Outputs and gradients stay the same to the last bit. Compiled modules run
-    uncompiled: their outputs agree within rounding, and a note says so.
+    Any torch module works. The recorded weights are the tensor that the model multiplies with the
+    values, after masks, top-k, mixing of heads and dropout. Fused kernels do not expose weights, so
+    their weights are computed in float32 from the kernel's queries and keys, before dropout. A note
+    names operations that only resemble attention, such as a router of experts. The model's outputs
+    and gradients stay the same to the last bit. Compiled modules run uncompiled: their outputs
+    agree up to rounding, and a note says so.
 
-    Only calls in the thread of the block are recorded. The model is not changed, and torch is
-    restored when the block ends, also by an exception.
+    Only calls in the thread of the block are recorded. The model is not changed. Torch is restored
+    when the block ends, even if an exception is raised.
 
     Args:
-        rows: record only these queries: one, a list or a slice; -1 is the last.
-        top_k: record only the largest weights of each row, and the sum of the others. The whole
-            matrix of weights is never formed.
+        rows: record only these queries: an integer, a list or a slice; -1 is the last query.
+        top_k: record only this many weights of each row, the largest, and the sum of the others.
+            The whole matrix of weights is never computed.
         lazy: record queries and keys instead of weights; any row can be computed later.
         include: names or patterns of the sites to record, or a function of a name.
-        dtype: of the recorded weights, such as ``torch.float16``.
-        to: a folder to create. Records are written there as they come; `attnlens.load_recording`
-            opens it. The recording yielded is read from the folder when the block ends.
-        adapters: for modules with their own attention: see `Adapter`, `SoftmaxAdapter`.
-        expected: how many records there must be when the block ends.
-        values: also record ``record.values``, which the weights multiply, ``(batch, head, key,
-            width)``, in the model's precision; heads that share values have copies.
-        outputs: also record ``record.outputs``, the result of each head, ``(batch, head, query,
-            width)``, before heads are joined and projected. For torch's fused encoder layers they
-            are computed beside the model. A note says where neither could be seen.
+        dtype: the precision of the recorded weights, such as ``torch.float16``.
+        to: a folder to create. Records are written there during the run; open it later with
+            `attnlens.load_recording`. The yielded recording is read from the folder when the block
+            ends.
+        adapters: adapters for modules with custom attention: see `Adapter`, `SoftmaxAdapter`.
+        expected: the required number of records at the end of the block.
+        values: also record the values that the weights multiply, as ``record.values``, ``(batch,
+            head, key, width)``, in the model's precision. Heads that share values get copies.
+        outputs: also record the output of each head, before heads are concatenated and projected,
+            as ``record.outputs``, ``(batch, head, query, width)``. For torch's fused encoder
+            layers, values and outputs are computed separately from the model. A note names the
+            records without values and outputs.
 
-    Without rows, top_k and lazy, whole weights are recorded for calls up to
-    `capture.WHOLE_CALL_BYTES`, and the `capture.DEFAULT_TOP` largest of each row for larger
-    calls; a note says so.
+    By default, without ``rows``, ``top_k`` and ``lazy``, all weights of a call are recorded if they
+    need at most `capture.WHOLE_CALL_BYTES`. For larger calls, the `capture.DEFAULT_TOP` largest
+    weights of each row are recorded, and a note says so.
 
     Yields:
-        a `Recording` whose sites are the paths of modules, as in ``named_modules()``; the model
-        itself goes by the name of its class.
+        a `Recording` whose sites are the paths of modules, as in ``named_modules()``. The site of
+        the model itself is the name of its class.
 
     Raises:
-        RecordingError: options that exclude each other, or do not fit a call (from that call).
+        RecordingError: options conflict, or do not fit a call (raised during that call).
         NothingRecordedError: no attention was seen.
-        IncompleteRecordingError: attention ran that could not be seen, or ``expected`` or
-            ``include`` does not hold.
+        IncompleteRecordingError: attention ran that could not be recorded, the number of records is
+            not ``expected``, or a pattern of ``include`` matched nothing that ran.
         InputError: ``to`` cannot be written.
     """
     module_given(model, "record")
@@ -125,7 +127,7 @@ def record(
 
 
 class _RecordingRun(Block):
-    """One block: the hooks it set, and the records it made, or wrote to its stream."""
+    """One ``with`` block: its hooks and the records it created or wrote to its stream."""
 
     leave_out = "include"
 
@@ -147,7 +149,7 @@ class _RecordingRun(Block):
         self._adapters = adapters
 
     def watch(self) -> None:
-        """Set the hooks; a NothingRecordedError where an adapter is for no module."""
+        """Register the hooks; a NothingRecordedError if an adapter matches no module."""
         self.error = NothingRecordedError
         self.begin([adapter for adapter in self._adapters if isinstance(adapter, SoftmaxAdapter)])
         self.error = RecordingError
@@ -177,7 +179,7 @@ class _RecordingRun(Block):
             self._add(self._with_values(record, call) if self.follows else record)
 
     def _with_values(self, record: AttentionRecord, call: AttentionCall) -> AttentionRecord:
-        """A record with what the weights were multiplied with, and what that gave."""
+        """Return the record with its values and outputs."""
         parts: dict[str, Any] = {}
         if self.values and call.v is not None:
             values = call.v.detach().repeat_interleave(record.shape[1] // call.v.shape[1], 1)
@@ -191,12 +193,12 @@ class _RecordingRun(Block):
         return record.replaced(notes=tuple(dict.fromkeys(notes)), **parts)
 
     def judge(self, patterns: Sequence[str], expected: int | None) -> None:
-        """Whether everything that should have been recorded was.
+        """Check that everything that should have been recorded was recorded.
 
         Raises:
-            NothingRecordedError: no record at all.
+            NothingRecordedError: there is no record.
             IncompleteRecordingError: attention ran that was not seen, a pattern of ``include``
-                matched nothing that ran, or there are not as many records as expected.
+                matched nothing that ran, or the number of records is not the expected one.
         """
         recorded, unseen = self.recorded, self.unseen()
         if not recorded:
@@ -221,7 +223,7 @@ class _RecordingRun(Block):
             )
 
     def close(self) -> None:
-        """Finish a block that went well."""
+        """Finish a block that ended without an error."""
         for record in self._late.values():
             missing = () if _is_whole(record) else (_UNFOLLOWED,)
             self._sink.add(record.replaced(notes=(*record.notes, *missing)))
@@ -238,7 +240,7 @@ class _RecordingRun(Block):
             for record in read_folder(self.stream.path):
                 self.recording.add(record)
         elif notes:
-            # A note on the whole block stands with its first record.
+            # A note about the whole block is stored in its first record.
             records = list(self.recording.records())
             records[0] = records[0].replaced(notes=(*records[0].notes, *notes))
             self.recording.__init__(records)  # type: ignore[misc]
@@ -328,14 +330,14 @@ class _RecordingRun(Block):
 
 
 def _check_product(record: AttentionRecord, values: Tensor, outputs: Tensor) -> None:
-    """Raise a RecordingError where weights times values are not what heads give."""
+    """Raise a RecordingError unless weights times values equal the outputs."""
     if record.keys is not None or record.rows is not None or record.lazy is not None:
         return
     with without_autocast(values.device.type):
         product = (record.weights.double() @ values.double()).nan_to_num(0.0)
     actual = outputs.double().nan_to_num(0.0)
     scale = float(actual.abs().max()) if actual.numel() else 0.0
-    # The least precise of the three decides: float16 and bfloat16 round to a hundredth.
+    # The least precise of the three sets the tolerance: float16 and bfloat16 round to about 1%.
     tensors = (record.weights, values, outputs)
     tolerance = 5e-2 if any(tensor.element_size() < 4 for tensor in tensors) else 1e-3
     if not torch.allclose(product, actual, rtol=0, atol=tolerance * max(1, scale)):

@@ -1,4 +1,6 @@
-"""A recording: every record of a block, by site; saved, loaded, or made of captured tensors."""
+"""A recording: the records of a block by site. It can be saved, loaded, or built from captured
+tensors.
+"""
 
 from __future__ import annotations
 
@@ -36,8 +38,8 @@ if TYPE_CHECKING:
 class Recording(Mapping[str, AttentionRecord]):
     """Records by site, in the order in which the sites first ran.
 
-    ``recording[site]`` is the record of a module that ran once; several calls of one
-    module are ``recording.calls(site)``.
+    ``recording[site]`` is the record of a module that ran once. If a module ran several times,
+    use ``recording.calls(site)``.
     """
 
     def __init__(self, records: Sequence[AttentionRecord] = ()) -> None:
@@ -49,13 +51,13 @@ class Recording(Mapping[str, AttentionRecord]):
         self._calls.setdefault(record.site, []).append(record)
 
     def calls(self, site: str) -> tuple[AttentionRecord, ...]:
-        """Every call of one module, first to last.
+        """Return every call of one module, in order.
 
         Raises:
-            UnknownNameError: nothing of that name was recorded.
+            UnknownNameError: no site of that name was recorded.
         """
         if site not in self:
-            # Mapping's own methods (get) rely on KeyError, which this is.
+            # UnknownNameError is a KeyError, which Mapping's own methods (such as get) rely on.
             raise UnknownNameError(self._unknown(site))
         return tuple(self._calls[site])
 
@@ -67,7 +69,7 @@ class Recording(Mapping[str, AttentionRecord]):
         return f"no attention recorded at {site!r}{hint}; recorded: {choices(site, self._calls)}"
 
     def records(self) -> tuple[AttentionRecord, ...]:
-        """Every record, site by site, the calls of each first to last."""
+        """Return every record, site by site, with the calls of each site in order."""
         return tuple(record for calls in self._calls.values() for record in calls)
 
     @property
@@ -82,7 +84,7 @@ class Recording(Mapping[str, AttentionRecord]):
         return calls[0]
 
     def __contains__(self, site: object) -> bool:
-        # Mapping's own would ask for the record, which a site with several calls refuses.
+        # Mapping's own method would look up the record, which fails for a site with several calls.
         return isinstance(site, str) and site in self._calls
 
     def __iter__(self) -> Iterator[str]:
@@ -92,10 +94,10 @@ class Recording(Mapping[str, AttentionRecord]):
         return len(self._calls)
 
     def labelled(self, **labels: Sequence[str]) -> Recording:
-        """The same recording with labels on every axis that has such a name and as many positions.
+        """Return a copy with labels on every axis of that name with the same number of positions.
 
         Raises:
-            RecordingError: labels that fit no record.
+            RecordingError: the labels fit no record.
         """
         records = list(self.records())
         for name, label in labels.items():
@@ -105,7 +107,7 @@ class Recording(Mapping[str, AttentionRecord]):
                     records[number] = record.labelled(**{name: label})
                     fitting += 1
                 except RecordingError:
-                    continue  # another size, or no such axis
+                    continue  # another size, or no axis of that name
             if not fitting:
                 sizes = [
                     f"{axis.name} {size}"
@@ -119,10 +121,11 @@ class Recording(Mapping[str, AttentionRecord]):
         return Recording(records)
 
     def to_pandas(self, *, max_rows: int = MOST_ROWS) -> pandas.DataFrame:
-        """Every record's table, as `AttentionRecord.to_pandas` makes it, one below the other.
+        """Return the tables of all records (see `AttentionRecord.to_pandas`) as one table.
 
         Raises:
-            RecordingError: nothing was recorded, or more than ``max_rows`` rows.
+            RecordingError: nothing was recorded, or the table would have more than ``max_rows``
+                rows.
         """
         if not self._calls:
             raise NothingRecordedError("nothing was recorded, so there is no table")
@@ -135,9 +138,10 @@ class Recording(Mapping[str, AttentionRecord]):
         return str(resolve_name("attnlens.render.page:recording_html")(self))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write every record to a safetensors file (beside it first, then renamed).
+        """Write every record to a safetensors file: a temporary file is written first, then
+            renamed.
 
-        A lazy record is written as its queries and keys.
+        A lazy record is saved as its queries and keys.
 
         Raises:
             NothingRecordedError: there is nothing to save.
@@ -149,10 +153,11 @@ class Recording(Mapping[str, AttentionRecord]):
 
 
 def load_recording(path: str | os.PathLike[str]) -> Recording:
-    """A recording that was saved, or the folder that `record` wrote.
+    """Load a saved recording, or open a folder that `record` wrote.
 
     Raises:
-        InputError: the file is missing, damaged, not a recording, or of a later attnlens.
+        InputError: the file is missing, damaged, not a recording, or from a later version of
+            attnlens.
     """
     if not isinstance(path, str | os.PathLike):
         raise InputError(f"{type(path).__name__} is no path", remedy=SAVED)
@@ -163,17 +168,19 @@ _GIVE = "give SITE.q and SITE.k, (batch, head, position, d) or (position, head, 
 
 
 def recording_of_captured(path: str | os.PathLike[str]) -> Recording:
-    """The recording of queries and keys that a serving engine captured; its records are lazy.
+    """Build a recording from queries and keys captured by a serving engine; its records are lazy.
 
-    The safetensors file holds, for every site, ``SITE.q`` and ``SITE.k``, and optionally
-    ``SITE.mask`` (boolean: true is seen; or added to the logits) and ``SITE.scale`` (one number).
-    Queries and keys are ``(batch, head, position, d)``, or ``(position, head, d)`` as vLLM lays
-    out a request. The file's metadata may hold ``causal`` (``true`` or ``false``; by default true
-    if there is no mask and there are as many queries as keys) and a ``scale`` for all sites;
-    the default is ``1 / sqrt(d)``.
+    For every site, the safetensors file contains ``SITE.q`` and ``SITE.k``, and optionally
+    ``SITE.mask`` and ``SITE.scale`` (one number). A boolean mask is true for visible keys; a float
+    mask is added to the logits. Queries and keys are ``(batch, head, position, d)``, or
+    ``(position, head, d)`` as in a vLLM request. The file's metadata may set ``causal`` to ``true``
+    or ``false``. By default, attention is causal if there is no mask and the numbers of queries and
+    keys are equal. The metadata may also set a ``scale`` for all sites; the default is ``1 /
+    sqrt(d)``.
 
     Raises:
-        InputError: the file is missing or no safetensors file, or its tensors do not fit.
+        InputError: the file is missing, is not a safetensors file, or has tensors of the wrong
+            shape.
     """
     from safetensors import safe_open
 
@@ -231,5 +238,5 @@ _CAPTURED = "worked out from captured queries and keys: what was done to the wei
 
 
 def _of_four(tensor: Tensor) -> Tensor:
-    """``(batch, head, position, d)`` of ``(position, head, d)``."""
+    """Return a tensor ``(position, head, d)`` as ``(batch, head, position, d)``."""
     return tensor.transpose(0, 1).unsqueeze(0) if tensor.dim() == 3 else tensor

@@ -1,6 +1,6 @@
-"""What operators of ``torch.ops.aten`` make of axes: one rule per operator, by its name.
+"""How each operator of ``torch.ops.aten`` changes axes: one rule per operator, by name.
 
-An operator without a rule is taken for an element-wise one.
+An operator without a rule is treated as element-wise.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from attnlens.recording.tracking import (
 
 @dataclass(slots=True)
 class OperatorCall:
-    """An operator that ran: what it was given, and what it returned."""
+    """A call of an operator: its arguments and its result."""
 
     tracker: Tracker
     args: tuple[Any, ...]
@@ -85,7 +85,7 @@ def _unsqueezed(operation: OperatorCall) -> Axes:
 
 
 def _squeezed(operation: OperatorCall) -> Axes:
-    """Axes of one position stay with a neighbour, so that a side of a pair is not lost."""
+    """Merge an axis of one position into a neighbour, so that no side of a pair is lost."""
     axes, source = operation.axes, operation.args[0]
     dims = _places(operation.argument(1, "dim"), source.dim())
     dimensions: list[Dimension] = []
@@ -122,7 +122,7 @@ def _concatenated(operation: OperatorCall) -> Axes:
     dimensions = list(by_position(axes.dimensions, operation.shape))
     joined = dimensions[dim]
     if len(joined) == 1 and joined[0].feature and not joined[0].pair:
-        # Learnt positions beside those of the input are positions.
+        # Learnt positions concatenated with input positions count as positions.
         feature = all(axis.feature for part in fitting for axis in part.dimensions[dim])
         dimensions[dim] = (TracedAxis(joined[0].size, feature),)
     return axes.with_dimensions(dimensions)
@@ -150,7 +150,7 @@ def _log_sum(operation: OperatorCall) -> Axes:
 
 
 def _places(dims: Any, size: int) -> set[int]:
-    """Dimensions, counted from 0; None: all."""
+    """Dimensions counted from 0; None means all."""
     if dims is None:
         return set(range(size))
     many = dims if isinstance(dims, list | tuple) else [dims]
@@ -158,14 +158,16 @@ def _places(dims: Any, size: int) -> set[int]:
 
 
 def _embedded(operation: OperatorCall) -> Axes:
-    """Rows of a table: they depend on the input where their numbers do."""
+    """The axes of rows looked up in a table; they depend on the input if the row numbers do."""
     numbers = operation.tracker.of(operation.args[1])
     width = TracedAxis(operation.output.shape[-1], feature=True)
     return Axes.of((*plain(numbers.dimensions), (width,)), constant=numbers.constant)
 
 
 def _indexed(operation: OperatorCall) -> Axes:
-    """Entries of a tensor that numbers name: where they come from says what they are."""
+    """The axes of entries selected by indices: their meaning follows from the origin of the
+    indices.
+    """
     axes, of = operation.axes, operation.tracker.of
     indices = operation.argument(1, "indices")
     tensors = indices if isinstance(indices, list | tuple) else operation.args[2:3]
@@ -178,7 +180,7 @@ def _indexed(operation: OperatorCall) -> Axes:
 
 
 def _scattered(operation: OperatorCall) -> Axes:
-    """Values put where numbers name: so a choice of the best keys is marked."""
+    """The axes of values written at indices: this marks a selection of the best keys."""
     axes, shape = operation.axes, operation.shape
     dim = operation.args[1] % max(1, len(shape))
     tensors = [part for part in operation.args[2:4] if isinstance(part, Tensor)]
@@ -204,7 +206,8 @@ def _made_like(operation: OperatorCall) -> Axes:
 def _convolved(operation: OperatorCall) -> Axes:
     axes, kernel = operation.axes, operation.args[1]
     if any(size > 1 for size in kernel.shape[2:]):
-        axes = axes.plain()  # else it mixes channels, as heads of weights are mixed
+        # Otherwise the operator mixes channels, for example the heads of weights.
+        axes = axes.plain()
     dimensions = list(by_position(axes.dimensions, operation.shape))
     channels = 1 - kernel.dim()
     dimensions[channels] = (TracedAxis(operation.shape[channels], feature=True),)
@@ -242,7 +245,7 @@ RULES: Final[dict[str, Rule]] = {
 
 
 def axes_after(rule: Rule, operation: OperatorCall) -> Axes:
-    """What a rule makes of an operator's first result; new axes where it does not fit."""
+    """The axes of an operator's first result by its rule; new axes if the rule does not fit."""
     try:
         axes = rule(operation)
     except (AttributeError, IndexError, TypeError, ValueError):

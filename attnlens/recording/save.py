@@ -1,9 +1,9 @@
-"""Recordings as safetensors files: what is written of a record, and how it is read back.
+"""Write recordings to safetensors files, and read them back.
 
-A file holds the tensors of its records and, in its metadata, a version, who wrote it, and one
-entry per record as JSON. Each entry names the tensor of each part, so that records that share
-one (a mask, say) share it in the file too. A lazy record is written as its queries and keys.
-A folder of such files, with an index, is what `record(to=...)` writes while the model runs.
+A file contains the tensors of its records. Its metadata contain a version, the writing program, and
+one JSON entry per record. Each entry names the tensor of each part, so that records that share a
+tensor (a mask, for example) also share it in the file. A lazy record is saved as its queries and
+keys. `record(to=...)` writes a folder of such files with an index while the model runs.
 """
 
 from __future__ import annotations
@@ -30,17 +30,20 @@ from attnlens.recording.axes import Axis
 from attnlens.recording.lazy import LazyAttention
 
 Entry = dict[str, Any]
-"""All of a record that is no tensor, as JSON holds it in a file's metadata and a folder's index."""
+"""All fields of a record except tensors, as stored in a file's metadata and a folder's index."""
 
 _NEWEST: Final = 2
 _FORMAT: Final = f"attnlens recording {_NEWEST}"
 _LAZY: Final = "lazy."
-"""What the names of a lazy record's parts begin with."""
+"""The prefix of the names of a lazy record's parts."""
 _INDEX: Final = "recording.json"
-"""A folder's index: the format, and for every part its file and the entries of its records."""
+"""The index of a folder: the format, and for each part its file and the entries of its records."""
 _PART: Final = re.compile(r"part-[0-9]{5,9}\.safetensors")
 _MAX_EXPANSION: Final = 1 << 16
-"""A number stands for so many in a file that is believed: all heads of a batch share a mask."""
+"""The largest accepted factor by which a stored tensor is expanded.
+
+Expansion is needed because, for example, all heads of a batch share a mask.
+"""
 _DAMAGE: Final = (
     AttributeError,
     IndexError,
@@ -52,13 +55,13 @@ _DAMAGE: Final = (
     TypeError,
     ValueError,
 )
-"""What reading a file that lies about itself can raise."""
+"""The exceptions that reading a damaged or forged file can raise."""
 
 
 def tensors_of(record: AttentionRecord) -> dict[str, Tensor]:
-    """Every tensor that is kept of a record, by the name of its part.
+    """Return every tensor of a record by the name of its part.
 
-    Of a lazy record ``lazy.q``, ``lazy.k`` and so on; its weights are not worked out.
+    The parts of a lazy record are ``lazy.q``, ``lazy.k`` and so on; its weights are not computed.
     """
     parts = {
         field.name: getattr(record, field.name)
@@ -71,7 +74,7 @@ def tensors_of(record: AttentionRecord) -> dict[str, Tensor]:
 
 
 def describe(record: AttentionRecord) -> Entry:
-    """All of a record that is no tensor, as JSON can hold it."""
+    """Return every field of a record except its tensors, in a form that JSON can store."""
     entry = {
         field.name: value
         for field in fields(record)
@@ -91,11 +94,11 @@ def describe(record: AttentionRecord) -> Entry:
 
 
 def record_of(entry: Entry, tensors: Mapping[str, Tensor]) -> AttentionRecord:
-    """The record that `describe` and `tensors_of` took apart.
+    """Rebuild a record from the results of `describe` and `tensors_of`.
 
     Raises:
-        RecordingError: parts that are missing, of another kind, or do not fit one another.
-        KeyError, TypeError, ValueError: an entry that is none.
+        RecordingError: parts are missing, have the wrong type, or do not fit one another.
+        KeyError, TypeError, ValueError: the entry is malformed.
     """
     values: Entry = {
         name: value for name, value in entry.items() if name not in ("tensors", "expanded")
@@ -116,7 +119,7 @@ def record_of(entry: Entry, tensors: Mapping[str, Tensor]) -> AttentionRecord:
     _demand(all(map(_is_count, numbers)), "a call or a row is no number from 0")
     if values.get("lazy") is not None:
         values["lazy"] = _lazy(values["lazy"], tensors)
-        # The queries stand in for the weights, which would be costly to form here.
+        # The queries are a placeholder for the weights, which would be costly to compute here.
         values["weights"] = values["lazy"].q
     values |= {name: tensor for name, tensor in tensors.items() if not name.startswith(_LAZY)}
     record = AttentionRecord(**values)
@@ -125,9 +128,9 @@ def record_of(entry: Entry, tensors: Mapping[str, Tensor]) -> AttentionRecord:
 
 
 def write_part(path: str | os.PathLike[str], records: Sequence[AttentionRecord]) -> list[Entry]:
-    """Write records to one file (beside it first, then renamed).
+    """Write records to one file: a temporary file is written first, then renamed.
 
-    The entries that the file's metadata holds are returned; `read_part` takes them.
+    Returns the entries stored in the file's metadata, for `read_part`.
 
     Raises:
         InputError: the file cannot be written.
@@ -153,13 +156,13 @@ def write_part(path: str | os.PathLike[str], records: Sequence[AttentionRecord])
 def read_part(
     path: str | os.PathLike[str], entries: Sequence[Entry] | None = None
 ) -> list[AttentionRecord]:
-    """The records of one file.
+    """Read the records of one file.
 
-    ``entries`` are exactly as `write_part` gave them (what else a folder's index tells of a part
-    stands beside them, not in them); those in the file's metadata where not given.
+    ``entries`` must be exactly those returned by `write_part`; other data about a part belong
+    elsewhere in a folder's index. Without ``entries``, those in the file's metadata are used.
 
     Raises:
-        InputError: the file is missing, is not a recording, is damaged, or is of a later format.
+        InputError: the file is missing, is not a recording, is damaged, or has a later format.
     """
     from safetensors import safe_open
 
@@ -189,10 +192,11 @@ def read_part(
 
 
 def read_folder(path: str | os.PathLike[str]) -> list[AttentionRecord]:
-    """The records in a folder; their tensors are read from the files when they are used.
+    """Read the records of a folder; each tensor is read from its file when it is used.
 
     Raises:
-        InputError: the folder holds no recording, or a damaged one, or one of a later attnlens.
+        InputError: the folder contains no recording, a damaged one, or one from a later version of
+            attnlens.
     """
     folder = Path(path)
     index = folder / _INDEX
@@ -212,20 +216,20 @@ def read_folder(path: str | os.PathLike[str]) -> list[AttentionRecord]:
                 raise ValueError(f"its index names a part {name!r}")
     records = [record for name, entries in parts for record in read_part(folder / name, entries)]
     if records and notes:
-        # A note on the whole block stands with its first record.
+        # A note about the whole block is stored in its first record.
         records[0] = records[0].replaced(notes=(*records[0].notes, *notes))
     return records
 
 
 _PART_BYTES: Final = 64 << 20
-"""So much of records is held before it is written."""
+"""Records are written once this many bytes have been collected."""
 
 
 class Stream:
-    """A folder of recordings in the making; it gets its name when it is whole.
+    """A folder of records being written; it is renamed to its final name when it is complete.
 
     Raises:
-        InputError: something of that name is there, or the folder around it is not.
+        InputError: the name already exists, or the enclosing folder does not.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -244,7 +248,7 @@ class Stream:
         self._parts: list[Entry] = []
 
     def add(self, record: AttentionRecord) -> None:
-        """Take one record; write those held if they are many."""
+        """Add one record, and write the collected records if they are large enough."""
         self._held.append(record)
         self._bytes += sum(
             value.numel() * value.element_size() for value in tensors_of(record).values()
@@ -253,7 +257,7 @@ class Stream:
             self._write()
 
     def finish(self, notes: tuple[str, ...]) -> None:
-        """Write the rest and the index, and give the folder its name."""
+        """Write the remaining records and the index, and rename the folder."""
         self._write()
         index = {"format": _FORMAT, "notes": notes, "parts": self._parts}
         write_text(self._making / _INDEX, json.dumps(index))
@@ -263,7 +267,7 @@ class Stream:
             raise cannot_be_written(self.path, error) from error
 
     def drop(self) -> None:
-        """Leave nothing behind of what was not finished."""
+        """Delete an unfinished folder."""
         self._held.clear()
         shutil.rmtree(self._making, ignore_errors=True)
 
@@ -282,15 +286,17 @@ SAVED: Final = "give a file that recording.save wrote, all of it, or a folder of
 
 @contextmanager
 def reading(path: str | os.PathLike[str]) -> Iterator[None]:
-    """A block whose errors become the one line for a file that is none, or lies about itself."""
+    """Turn errors inside this ``with`` block into the message for a file that is not a
+    recording.
+    """
     from safetensors import SafetensorError
 
     if os.path.exists(path) and not os.path.isfile(path):
-        # Opening a pipe would wait for whoever writes to it.
+        # Opening a pipe would wait for a writer.
         raise InputError("is a directory, a device or a pipe", path=path, remedy=SAVED)
     try:
         if os.path.exists(path):
-            open(path, "rb").close()  # safetensors says of any file it may not open: no such file
+            open(path, "rb").close()  # safetensors reports any file it may not open as missing
         yield
     except (OSError, SafetensorError) as error:
         reason = getattr(error, "strerror", None) or error
@@ -303,7 +309,7 @@ def reading(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def check_format(entry: Entry, path: str | os.PathLike[str]) -> None:
-    """Whether metadata are a recording's, of a format that is known here; an InputError if not."""
+    """Raise an InputError unless metadata describe a recording in a known format."""
     matched = re.fullmatch(r"attnlens recording ([0-9]{1,9})", str(entry.get("format")))
     if matched is None:
         raise InputError("not a recording", path=path, remedy=SAVED)
@@ -316,7 +322,7 @@ def check_format(entry: Entry, path: str | os.PathLike[str]) -> None:
 
 
 def _unexpanded(value: Tensor) -> Tensor:
-    """Without the copies that ``expand`` only pretends to make."""
+    """Return a tensor without the repetitions made by ``expand``."""
     for index, (size, step) in enumerate(zip(value.shape, value.stride(), strict=True)):
         if size > 1 and step == 0:
             value = value.narrow(index, 0, 1)
@@ -324,7 +330,9 @@ def _unexpanded(value: Tensor) -> Tensor:
 
 
 def _expanded(value: Tensor, shape: Sequence[int] | None) -> Tensor:
-    """The tensor that `_unexpanded` was given; its shape is a claim of the file's."""
+    """Expand a stored tensor to its original shape; the shape comes from the file and is
+    checked.
+    """
     if shape is None:
         return value
     claimed = math.prod(shape)
@@ -336,7 +344,7 @@ def _expanded(value: Tensor, shape: Sequence[int] | None) -> Tensor:
 
 
 class _Places:
-    """Tensors to be written, each once, by the name it is written under."""
+    """Collects the tensors to write; each tensor is written once, under one name."""
 
     def __init__(self) -> None:
         self.tensors: dict[str, Tensor] = {}
@@ -344,13 +352,14 @@ class _Places:
         self._storages: set[tuple[object, ...]] = set()
 
     def name_of(self, value: Tensor, name: str) -> str:
-        """The name a tensor has already, or the one that is given."""
+        """The existing name of a tensor, or ``name`` if it has none yet."""
         storage = value.untyped_storage()
         storage_key = (value.device, storage.data_ptr())
         layout = (*storage_key, value.storage_offset(), value.shape, value.stride(), value.dtype)
         if value.numel() and layout in self._names:
             return self._names[layout]
-        # Views of one buffer, such as fused queries and keys, would be refused or written whole.
+        # safetensors refuses views of one buffer (such as fused queries and keys) or writes all of
+        # it.
         is_whole = storage.nbytes() == value.numel() * value.element_size()
         is_alone = value.is_contiguous() and is_whole and storage_key not in self._storages
         self.tensors[name] = (
@@ -399,7 +408,7 @@ def _lazy(entry: Entry, tensors: Mapping[str, Tensor]) -> LazyAttention:
 
 
 def _check(record: AttentionRecord) -> None:
-    """What a record does not check of itself, because recording cannot get it wrong."""
+    """Check the properties that a record takes for granted, because a file can violate them."""
     shape = record.shape
     for name in ("content", "bias"):
         part = getattr(record, name)

@@ -1,6 +1,6 @@
-"""Modules of a model that is not ours: which is running, and adapters for those of their own kind.
+"""The modules of the observed model: which one is running, and adapters for custom attention.
 
-What runs is found in the frames of the interpreter, so no module is touched.
+The running module is found in the interpreter's stack frames, so no module is changed.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from torch import Tensor, nn
 from attnlens.errors import AttnlensError, RecordingError
 
 ByName: TypeAlias = dict[str, Any]
-"""What a module or a function of torch was given by name: values of any kind."""
+"""Keyword arguments of a module or of a torch function, with values of any type."""
 
 Which = str | Sequence[str] | Callable[[str], bool]
-"""Sites: names, patterns over them, or a function of a name."""
+"""A choice of sites: names, patterns of names, or a function of a name."""
 
-# Their first argument is never a module; their locals are large tensors better left alone.
+# Their first argument is never a module, and reading their locals would keep large tensors alive.
 _PASSED_OVER: set[CodeType] = {F.multi_head_attention_forward.__code__}
 
 _PARTS = (nn.Softmax, nn.Dropout)
@@ -33,12 +33,13 @@ _COMPILED = "_orig_mod"
 class Sites:
     """The names of a model's modules, as in ``named_modules()``.
 
-    The root, whose name there is empty, goes by the name of its class; the wrapper that
-    ``torch.compile`` puts around a module is left out of names. ``names`` go by the id of a module.
+    The root has an empty name there; here its name is the name of its class. The wrapper that
+    ``torch.compile`` puts around a module is left out of names. ``names`` maps the id of a module
+    to its name.
 
-    A site is looked up in the frames that lead to a call: the innermost function whose first
-    argument is a module of this model. A hook on every module would tell as much, at a cost on
-    every call, and would switch off the fused kernels of torch's encoder layers.
+    The site of a call is found in the stack frames: it is the innermost function whose first
+    argument is a module of this model. A hook on every module would give the same result, but would
+    slow down every call and disable the fused kernels of torch's encoder layers.
     """
 
     def __init__(self, model: nn.Module) -> None:
@@ -53,20 +54,20 @@ class Sites:
                 name = ".".join(part for part in path.split(".") if part != _COMPILED)
             name = name or self.root
             self.names[id(module)] = name
-            # Of a compiled module and its wrapper, which share a name, the module stands.
+            # A compiled module and its wrapper share a name; the module is kept, not the wrapper.
             self.modules[name] = module
             self.kinds.add(type(module))
             if module._compiled_call_impl is not None or path.endswith(_COMPILED):
                 self.compiled = True
 
     def part(self, site: tuple[str, nn.Module], attribute: str) -> str:
-        """The name of an attribute of a module that stands for it; without one, the module's."""
+        """The name of a module's attribute if the module has it, else the module's own name."""
         return self.names.get(id(getattr(site[1], attribute, None)), site[0])
 
     def running(self, frame: FrameType | None) -> tuple[str, nn.Module] | None:
-        """The innermost module of this model that is running, or None if none is.
+        """Return the innermost running module of this model, or None if none is running.
 
-        A softmax or dropout that is a module of its own is part of the one that calls it.
+        A softmax or dropout module counts as part of the module that calls it.
         """
         while frame is not None:
             code = frame.f_code
@@ -81,7 +82,7 @@ class Sites:
 
 
 def _named_modules(model: nn.Module) -> Iterator[tuple[str, nn.Module]]:
-    """As ``model.named_modules()``, in a third of the time: it runs at the start of every block."""
+    """Like ``model.named_modules()``, in a third of the time, because every block calls it."""
     if type(model).named_modules is not nn.Module.named_modules:
         yield from model.named_modules()
         return
@@ -104,7 +105,7 @@ def _named_modules(model: nn.Module) -> Iterator[tuple[str, nn.Module]]:
 
 
 def module_given(model: Any, asker: str, error: type[AttnlensError] = RecordingError) -> None:
-    """Whether a model is one; else an error of the type given."""
+    """Raise ``error`` unless ``model`` is a torch module."""
     if not isinstance(model, nn.Module):
         is_class = isinstance(model, type)
         received = f"the class {model.__name__}" if is_class else type(model).__name__
@@ -113,12 +114,12 @@ def module_given(model: Any, asker: str, error: type[AttnlensError] = RecordingE
 
 
 def local_of(frame: FrameType, name: str) -> Any:
-    """One local variable of a running function; None if it has none of that name."""
+    """Return one local variable of a running function; None if it does not exist."""
     local = frame.f_locals
     value = local.get(name)
     if type(local) is dict and local is not frame.f_globals:
-        # Before Python 3.13 this is a copy that the frame keeps: it would hold every tensor
-        # the function deletes until the function returns.
+        # Before Python 3.13 this is a copy stored in the frame, which would keep every tensor that
+        # the function deletes alive until the function returns.
         local.clear()
     return value
 
@@ -126,9 +127,9 @@ def local_of(frame: FrameType, name: str) -> Any:
 def sites_meant(
     option: str, which: Which, error: type[AttnlensError] = RecordingError
 ) -> tuple[tuple[str, ...], Callable[[str], bool]]:
-    """Patterns over site names (as in a shell: ``*``, ``?``), and whether a site is meant.
+    """Return the patterns of site names (with ``*`` and ``?``), and a function that tests a site.
 
-    An error of the type given where there are neither patterns nor a function.
+    Raises ``error`` if ``which`` is neither patterns nor a function.
     """
     if callable(which) and not isinstance(which, nn.Module):
         return (), which
@@ -161,36 +162,37 @@ class Adapter(Protocol):
         with record(model, adapters=[Mine()]) as recording:
             model(x)
 
-    The first adapter in the list that matches a module is used for it; nothing else is recorded
-    there.
+    The first adapter in the list that matches a module is used for this module; nothing else is
+    recorded there.
     """
 
     def matches(self, module: nn.Module) -> bool:
-        """Whether this adapter speaks for a module."""
+        """Whether this adapter applies to a module."""
         ...
 
     def records(
         self, module: nn.Module, args: tuple[Any, ...], kwargs: ByName, output: Any
     ) -> Tensor | None:
-        """The weights of one call of a module, after it ran.
+        """Return the weights of one call of a module, after the call.
 
         Returns:
-            ``(batch, head, query, key)``, or None if that call was no attention.
+            ``(batch, head, query, key)``, or None if the call did not compute attention.
         """
         ...
 
 
 class SoftmaxAdapter:
-    """Declares that modules are attention, for weights that a record's note calls doubtful.
+    """Declare that modules compute attention, for weights that a record's note calls doubtful.
 
     ::
 
         with record(model, adapters=[SoftmaxAdapter("blocks.*.pooling")]) as recording:
             model(x)
 
-    Attention is found by its product: weights of queries and keys that multiply values. Weights
-    that were only normalised, such as a router's shares or a learnt pooling, are doubtful; in the
-    modules named here they are recorded. `attnlens.intervene` takes such adapters too.
+    Attention is found by its product: weights, computed from queries and keys, that multiply
+    values. Weights that were only normalised, such as those of a router or of a learnt pooling, are
+    doubtful. They are recorded in the modules named here. `attnlens.intervene` accepts these
+    adapters too.
 
     Args:
         sites: names of modules, as in ``named_modules()``, or patterns (``*``, ``?``).
@@ -200,7 +202,7 @@ class SoftmaxAdapter:
         self.sites = (sites,) if isinstance(sites, str) else tuple(sites)
 
     def modules(self, sites: Sites, error: type[AttnlensError]) -> dict[str, nn.Module]:
-        """The modules meant, by site; an error of the type given where there are none."""
+        """Return the matching modules by site. If none match, raise ``error``."""
         by_site = {
             site: module
             for site, module in sites.modules.items()
@@ -215,7 +217,7 @@ AnyAdapter = Adapter | SoftmaxAdapter
 
 
 def adapters_of(value: Any, kind: Any, error: type[AttnlensError], remedy: str) -> list[Any]:
-    """Adapters from what a caller gave: none, one or many; else an error of the type given."""
+    """Return the adapters as a list: none, one or several; raise ``error`` for anything else."""
     many = [] if value is None else list(value) if isinstance(value, list | tuple) else [value]
     for adapter in many:
         if not isinstance(adapter, kind) or isinstance(adapter, type):

@@ -1,8 +1,7 @@
-"""Time steps as labels: what a forecaster looks at, by how far back it lies.
+"""Time steps as labels for the attention of forecasting models.
 
-``t`` is the first step that is forecast, ``t-1`` the last that is known: ``t-3`` lies three steps
-before the first forecast, a lag of 3. A patch is called by its first and last step,
-``t-16..t-9``::
+``t`` is the first forecast step and ``t-1`` the last known step. ``t-3`` is three steps before the
+first forecast, a lag of 3. A patch is labelled by its first and last step, ``t-16..t-9``::
 
     with attnlens.record(model, adapters=ForecastAttention()) as recording:
         model(x)
@@ -32,44 +31,46 @@ Labels = dict[str, tuple[str, ...]]
 
 
 class ForecastAttention:
-    """An adapter (see `attnlens.recording.Adapter`) for attention that forecasters form by hand.
+    """An adapter (see `attnlens.recording.Adapter`) for the handwritten attention of forecasters.
 
-    These are the heads of pytorch-forecasting's temporal fusion transformer (Lim et al. 2021) and
+    It covers the heads of pytorch-forecasting's temporal fusion transformer (Lim et al. 2021) and
     the sparse attention of Hugging Face's Informer (Zhou et al. 2021). PatchTST and the
-    TimeSeriesTransformer need none.
+    TimeSeriesTransformer need no adapter.
     """
 
     def matches(self, module: nn.Module) -> bool:
-        """Whether a module is one of these."""
+        """Whether a module is one of the supported attention modules."""
         return type(module).__name__ in (_FUSION, _SPARSE)
 
     def records(self, module: nn.Module, args: Any, kwargs: Any, output: Any) -> Tensor:
-        """Its weights, ``(batch, head, query, key)``; in training after dropout."""
+        """Return the weights ``(batch, head, query, key)``; in training mode, after dropout."""
         del args, kwargs
         weights: Tensor = output[1]
         return weights.transpose(1, 2) if type(module).__name__ == _FUSION else weights
 
 
 def steps(past: int, ahead: int = 0) -> tuple[str, ...]:
-    """What steps are called: ``steps(2, 2)`` is ``("t-2", "t-1", "t", "t+1")``."""
+    """Return the labels of steps: ``steps(2, 2)`` is ``("t-2", "t-1", "t", "t+1")``."""
     return tuple(_step_label((step, step)) for step in range(-past, ahead))
 
 
 def patches(context: int, length: int, stride: int) -> tuple[str, ...]:
-    """What patches of the last ``context`` known steps are called; the last one ends at ``t-1``."""
+    """Return the labels of patches of the last ``context`` known steps; the last ends at
+    ``t-1``.
+    """
     starts = range(-length, -context - 1, -stride)
     return tuple(_step_label((start, start + length - 1)) for start in reversed(starts))
 
 
 def with_steps(recording: Recording, model: nn.Module) -> Recording:
-    """The same recording with time steps on the axes.
+    """Return a copy of the recording with time steps as axis labels.
 
-    Known are PatchTST, TimeSeriesTransformer and Informer of transformers, and the temporal fusion
-    transformer of pytorch-forecasting; for another, label by hand with `steps` and
+    Supported models are PatchTST, TimeSeriesTransformer and Informer of transformers, and the
+    temporal fusion transformer of pytorch-forecasting. For another model, use `steps` and
     `Recording.labelled`.
 
     Raises:
-        RecordingError: another model, or records of which only some rows were kept.
+        RecordingError: the model is not supported, or only some rows of a record were kept.
     """
     config: Any = getattr(model, "config", None)
     kind = getattr(config, "model_type", "")
@@ -99,7 +100,7 @@ def with_steps(recording: Recording, model: nn.Module) -> Recording:
 
 
 def _of_fusion(record: AttentionRecord, model: nn.Module, config: Any) -> Labels:
-    """Of forecast steps, which look at all known ones and at each other."""
+    """The labels of forecast steps, which attend to all known steps and to each other."""
     del model, config
     *_, queries, keys = record.sizes
     n_known = keys - queries
@@ -112,7 +113,7 @@ def _of_fusion(record: AttentionRecord, model: nn.Module, config: Any) -> Labels
 
 
 def _of_steps(record: AttentionRecord, model: nn.Module, config: Any) -> Labels:
-    """Of an encoder of known steps, and of a decoder, which writes from ``t`` on."""
+    """The labels of an encoder of known steps and of a decoder that starts at ``t``."""
     *_, queries, keys = record.sizes
     *above, _, number, attention = record.site.split(".")
     if not above:
@@ -130,7 +131,9 @@ def _of_steps(record: AttentionRecord, model: nn.Module, config: Any) -> Labels:
 
 
 def _of_patches(record: AttentionRecord, model: nn.Module, config: Any) -> Labels:
-    """Of PatchTST: patches of each channel, or channels where they look at each other."""
+    """The labels of PatchTST: patches of each channel, or channels if these attend to each
+    other.
+    """
     del model
     names = patches(config.context_length, config.patch_length, config.patch_stride)
     names = ("class", *names) if config.use_cls_token else names
@@ -144,9 +147,11 @@ def _of_patches(record: AttentionRecord, model: nn.Module, config: Any) -> Label
 
 
 def _distilled(spans: list[Span]) -> Iterator[Span]:
-    """What Informer's convolution and pooling leave: every second place, with two to each side.
+    """The spans left by Informer's convolution and pooling: every second position, with two
+    positions to each side.
 
-    Its convolution is circular, so the first and last place see a little of each other, too.
+    The convolution is circular, so the first and last positions also include a little of each
+    other.
     """
     last = len(spans) - 1
     for index in range(0, len(spans), 2):

@@ -1,13 +1,13 @@
-"""Which axis is which: the axes of tensors, followed through the operators of a model.
+"""Follow the axes of tensors through the operators of a model.
 
-Every dimension of a tensor is a list of axes. A reshape splits and joins them, a product of
-matrices passes on those of its two operands. Attention weights are what has one axis from queries
-and one from keys, whatever was done to them: masks, softmax, top-k, a mixture of heads. The two
-axes are marked when queries and keys are multiplied (or added, or compared), and the marks last
-until a product with values uses them up.
+Every dimension of a tensor is a list of axes. A reshape splits and joins axes. A product of
+matrices passes on axes of its two operands. Attention weights are tensors with one axis from
+queries and one from keys, whatever operators were applied in between: masks, softmax, top-k, mixing
+of heads. The two axes are marked when queries and keys are multiplied (or added, or compared). The
+marks remain until a product with values sums over the keys.
 
-`attnlens.recording.rules` says what each operator makes of them. A `Plan` keeps the axes of one
-call of a model, so that the next call does not work them out again.
+`attnlens.recording.rules` defines how each operator changes axes. A `Plan` stores the axes of one
+call of a model, so that the next call need not compute them again.
 """
 
 from __future__ import annotations
@@ -24,15 +24,16 @@ from torch import Tensor, nn
 
 
 class Pair:
-    """Two groups of positions that a product, a sum or a difference put beside each other.
+    """Two groups of positions that were combined by a product, a sum or a difference.
 
     Attributes:
-        sizes: positions of both sides.
-        origin: ``"product"`` of matrices, ``"element-wise"``, or ``"softmax"`` of one tensor alone.
-        normalised: the sides over which its entries were made to sum to 1.
-        chosen: whether entries were made weights one by one: by a sigmoid, or kept or not.
-        dropped: whether dropout was applied to it.
-        used: whether weights of it were multiplied with values.
+        sizes: the number of positions on each side.
+        origin: ``"product"`` of matrices, ``"element-wise"``, or ``"softmax"`` of a single tensor.
+        normalised: the sides over which the entries were normalised to sum to 1.
+        chosen: whether each entry became a weight separately: by a sigmoid, or by being kept or
+            not.
+        dropped: whether dropout was applied to the pair.
+        used: whether the weights of the pair were multiplied with values.
     """
 
     __slots__ = ("chosen", "dropped", "normalised", "origin", "sizes", "used")
@@ -45,7 +46,7 @@ class Pair:
 
     @property
     def is_made(self) -> bool:
-        """Whether weights were made of it, and not scores or features alone."""
+        """Whether the pair was turned into weights, and is more than scores or features."""
         return bool(self.normalised) or self.chosen
 
 
@@ -53,12 +54,12 @@ class TracedAxis:
     """One axis, shared by all tensors that have it.
 
     Attributes:
-        feature: whether it counts features, experts or heads (it stems from a parameter), and not
-            positions of the input.
-        parent: the axis that it is a part of, after a reshape split it.
-        pair: the pair it is a side of, and which ``side``, 0 or 1.
+        feature: whether the axis counts features, experts or heads, and not positions of the input.
+            Such an axis comes from a parameter.
+        parent: the axis from which a reshape split this axis.
+        pair: the pair to which this axis belongs, as ``side`` 0 or 1.
         origin: the same axis before it became a side of a pair.
-        copied: whether all its positions hold the same, as ``expand`` makes them.
+        copied: whether all positions hold the same values, as after ``expand``.
     """
 
     __slots__ = ("copied", "feature", "origin", "pair", "parent", "side", "size")
@@ -82,13 +83,13 @@ class TracedAxis:
         self.origin = origin
 
     def resized(self, size: int) -> TracedAxis:
-        """The same axis with another number of positions, as slices and concatenation give."""
+        """Return the axis with another number of positions, as after slicing or concatenation."""
         if size == self.size:
             return self
         return self._made(size, self.parent)
 
     def parts(self, outer: int) -> tuple[TracedAxis, TracedAxis]:
-        """The two axes that a reshape splits it into."""
+        """Return the two axes into which a reshape splits this axis."""
         return self._made(outer, self), self._made(self.size // outer, self)
 
     def as_side(self, pair: Pair, side: int) -> TracedAxis:
@@ -100,11 +101,13 @@ class TracedAxis:
 
     @property
     def plain(self) -> TracedAxis:
-        """The axis outside any pair."""
+        """Return the axis outside any pair."""
         return self.origin or self
 
     def splits_with(self, other: TracedAxis) -> bool:
-        """Whether a reshape made both of one axis, as it makes heads and their features."""
+        """Whether a reshape split both axes from the same axis, such as heads and their
+        features.
+        """
         return self.parent is not None and self.parent is other.parent
 
 
@@ -116,14 +119,14 @@ class Axes:
     """The axes of one tensor.
 
     Attributes:
-        dimensions: of each dimension its axes, outer first.
-        constant: whether it depends on parameters and buffers alone.
-        exponential: whether exponentials of logits were not yet divided by their sum.
-        log_sum: whether it is a logarithm of sums of exponentials.
-        total: whether it is made of sums, as what weights are divided by.
-        random: whether it was drawn to drop some entries.
-        pairs: the pairs of which it has a side.
-        pending: weights and values that were multiplied element by element and not summed yet.
+        dimensions: for each dimension its axes, outermost first.
+        constant: whether the tensor depends only on parameters and buffers.
+        exponential: whether it holds exponentials of logits, not yet divided by their sum.
+        log_sum: whether it is the logarithm of sums of exponentials.
+        total: whether it consists of sums, such as the denominators of weights.
+        random: whether it was drawn at random to drop some entries.
+        pairs: the pairs of which the tensor has at least one side.
+        pending: weights and values multiplied element by element, not yet summed.
     """
 
     dimensions: tuple[Dimension, ...]
@@ -152,7 +155,7 @@ class Axes:
 
     @property
     def weights_of(self) -> Pair | None:
-        """The pair whose two sides it has; a side of one position may be missing."""
+        """The pair whose two sides the tensor has; a side of one position may be missing."""
         for pair in reversed(self.pairs):
             sides = self.sides(pair)
             if all(side in sides or pair.sizes[side] == 1 for side in (0, 1)):
@@ -160,13 +163,13 @@ class Axes:
         return None
 
     def sides(self, pair: Pair) -> set[int]:
-        """The sides of a pair that it has."""
+        """The sides of ``pair`` (0 or 1) that occur among these axes."""
         return {
             axis.side for dimension in self.dimensions for axis in dimension if axis.pair is pair
         }
 
     def plain(self) -> Axes:
-        """The same outside any pair."""
+        """Return the same axes outside any pair."""
         if not self.pairs:
             return self
         return Axes(plain(self.dimensions), self.constant)
@@ -181,9 +184,9 @@ def size_of(axes: Iterable[TracedAxis]) -> int:
 
 
 def reshaped(dimensions: Sequence[Dimension], shape: Sequence[int]) -> tuple[Dimension, ...]:
-    """Dimensions after a reshape: axes are split and joined as rows of a C array are.
+    """Return the dimensions after a reshape, which splits and joins axes in C order.
 
-    An axis of one position goes to the next dimension of size 1, or joins its neighbour.
+    An axis of one position moves to the next dimension of size 1, or joins its neighbour.
     """
     left = [axis for dimension in dimensions for axis in dimension][::-1]
     if size_of(left) != math.prod(shape) or not math.prod(shape):
@@ -217,7 +220,7 @@ def reshaped(dimensions: Sequence[Dimension], shape: Sequence[int]) -> tuple[Dim
 
 
 def by_position(dimensions: Sequence[Dimension], shape: Sequence[int]) -> tuple[Dimension, ...]:
-    """Dimensions of a tensor with as many, of which some may have another size."""
+    """Return dimensions by position, if only sizes changed and not the number of dimensions."""
     return tuple(
         dimension
         if size_of(dimension) == size
@@ -230,7 +233,7 @@ def by_position(dimensions: Sequence[Dimension], shape: Sequence[int]) -> tuple[
 
 @dataclass(slots=True)
 class _Storage:
-    """What is known of the tensors that share one block of memory, by their layout."""
+    """The known axes of the tensors that share one block of memory, by their layout."""
 
     reference: weakref.ref[Any]
     constant: bool = False
@@ -240,11 +243,11 @@ class _Storage:
 class Tracker:
     """The axes of every tensor of a run.
 
-    Tensors go by their memory and layout, not by their identity: torch makes another object of a
-    view than its operator returned. Nothing is kept of memory that was freed.
+    Tensors are identified by their memory and layout, not by object identity, because torch may
+    create another Python object for a view than its operator returned. Freed memory is forgotten.
 
     Attributes:
-        unknown: how many tensors came that no operator made.
+        unknown: the number of tensors that no followed operator created.
     """
 
     def __init__(self, model: nn.Module) -> None:
@@ -254,7 +257,7 @@ class Tracker:
         self._constants: set[int] | None = None
 
     def of(self, tensor: Tensor) -> Axes:
-        """The axes of a tensor; those of one never seen are new."""
+        """Return the axes of a tensor; a tensor not seen before gets new axes."""
         storage = self._storage(tensor)
         if storage is None:
             return Axes.new(() if tensor.is_nested else tensor.shape)
@@ -277,7 +280,9 @@ class Tracker:
             storage.layouts[_layout(tensor)] = axes
 
     def written(self, tensor: Tensor, axes: Axes) -> None:
-        """Note that an operator changed a tensor in place, and all that share its memory."""
+        """Note that an operator changed a tensor, and all tensors that share its memory, in
+        place.
+        """
         storage = self._storage(tensor)
         if storage is None:
             return
@@ -320,12 +325,12 @@ def _layout(tensor: Tensor) -> tuple[Any, ...]:
 
 
 def chosen(parts: Sequence[Axes]) -> Axes:
-    """Of operands laid out alike, whose axes the result has: weights', else the input's."""
+    """Select axes for the result of operands with the same layout: prefer weights, then inputs."""
     return max(parts, key=lambda axes: (_rank(axes), bool(axes.pairs), not axes.constant))
 
 
 def _rank(axes: Axes) -> int:
-    """0: no weights; 1: scores; 2: weights."""
+    """Rank axes: 0 for no pair, 1 for scores, 2 for weights."""
     pair = axes.weights_of
     return 0 if pair is None else 1 + pair.is_made
 
@@ -335,9 +340,10 @@ def broadcast(
     shape: Sequence[int],
     may_pair: bool = True,
 ) -> Axes:
-    """Axes of an element-wise result: of each dimension those of an operand that has all of it.
+    """Return the axes of an element-wise result; each dimension comes from an operand that has all
+    of its positions.
 
-    Where each of two tensors has a dimension that the other lacks, they become a `Pair`.
+    If each of two tensors has a dimension that the other lacks, they become a `Pair`.
     """
     order = sorted(
         range(len(operands)),
@@ -351,7 +357,7 @@ def broadcast(
     for index in order[1:]:
         merged = operands[index][0].weights_of
         if merged is not None and merged is not operands[order[0]][0].weights_of:
-            merged.used = True  # in the first, whose pair the result has
+            merged.used = True  # the result has the pair of the first
     dimensions: list[Dimension] = []
     for dim in range(-len(shape), 0):
         best: Dimension = ()
@@ -393,10 +399,10 @@ _MOST_STEPS: Final = 20_000
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """One operator: its arguments that are no tensors, and its result.
+    """One operator: its arguments other than tensors, and its result.
 
-    ``axes`` is None if it must be examined each time: it was attention, changed a tensor in place
-    or returned several.
+    ``axes`` is None if the operator must be examined in every call, because it computed attention,
+    changed a tensor in place or returned several tensors.
     """
 
     func: Any
@@ -406,10 +412,10 @@ class _Step:
 
 
 class Plan:
-    """The operators of one call of a model, in their order.
+    """The operators of one call of a model, in order.
 
-    While the next call runs the same operators with results of the same shapes, their axes are
-    those of the last. With the first that differs the plan ends, and a new one is made next time.
+    While the next call runs the same operators with results of the same shapes, the stored axes are
+    used. At the first difference, the plan ends, and the following call creates a new plan.
     """
 
     def __init__(self) -> None:
@@ -420,8 +426,8 @@ class Plan:
 
     @classmethod
     def of(cls, model: nn.Module, has_adapters: bool) -> Plan:
-        """The plan of a model's last call in this thread; a new one, to be written, without."""
-        if has_adapters:  # which change what counts as attention
+        """Return the plan of the model's last call in this thread, or a new plan to be written."""
+        if has_adapters:  # adapters change which modules count as attention
             return cls()
         plan = _plans.by_model.get(model)
         if plan is None or not plan._steps:
@@ -432,13 +438,13 @@ class Plan:
         return plan
 
     def end(self) -> None:
-        """The model's call is over."""
+        """End the plan when the model's call has returned."""
         self._is_kept = self._is_written = False
 
     def knows(
         self, func: Any, args: tuple[Any, ...], kwargs: Any, output: Any, tracker: Tracker
     ) -> bool:
-        """Whether it knows the result's axes, which the tracker then has."""
+        """Whether the plan knows the result's axes; if so, they are stored in the tracker."""
         if not self._is_kept:
             return False
         step = self._steps[self._place] if self._place < len(self._steps) else None
@@ -461,7 +467,7 @@ class Plan:
         tracker: Tracker,
         is_found: bool,
     ) -> None:
-        """Store an operator, while a plan is made."""
+        """Store an operator while a plan is being created."""
         if not self._is_written:
             return
         if len(self._steps) >= _MOST_STEPS:
@@ -471,7 +477,8 @@ class Plan:
         is_in_place = func._schema.is_mutable if hasattr(func, "_schema") else True
         if is_in_place and shape is not None and tracker.of(output).pairs:
             is_product = any(part in func.__name__ for part in ("mm", "mv"))
-            if is_product or "out" in kwargs:  # only the first call would mark its axes
+            # A stored step would not mark the axes in later calls.
+            if is_product or "out" in kwargs:
                 self._is_written, self._steps = False, []
                 return
         if not (is_found or kwargs or is_in_place or rest is None) and shape is not None:
@@ -493,7 +500,7 @@ def _shape_of(output: Any) -> torch.Size | None:
 
 
 def _rest_of(args: tuple[Any, ...]) -> tuple[Any, ...] | None:
-    """Arguments that are no tensors; None where some hold tensors."""
+    """Return the arguments other than tensors; None if an argument contains tensors."""
     rest = tuple(part for part in args if not isinstance(part, Tensor))
     for part in rest:
         if isinstance(part, list | tuple) and any(isinstance(part, Tensor) for part in part):
