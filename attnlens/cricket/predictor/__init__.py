@@ -1,1 +1,1 @@
-"""The predictor: what it is told of a ball, the network, ratings, and its checkpoints."""
+"""The predictor: the inputs for a ball, the network, the ratings, and the checkpoints."""

@@ -1,7 +1,8 @@
-"""The checkpoints of cricket that come with attnlens, and how often their probabilities came true.
+"""The cricket checkpoints that come with attnlens, and tables of how well they are calibrated.
 
-A checkpoint ``name.safetensors`` carries a table where ``name.calibration.json`` lies beside it and
-was measured on those weights. The shipped ``bundled`` quotes the table of ``measured``.
+A checkpoint ``name.safetensors`` has a calibration table if the file ``name.calibration.json`` is
+in the same folder and was measured with the same weights. The shipped checkpoint ``bundled`` uses
+the table of ``measured``.
 """
 
 from __future__ import annotations
@@ -23,17 +24,19 @@ KIND: Final = "calibration"
 FORMAT: Final = 1
 SUFFIX: Final = ".calibration.json"
 _STANDS_FOR: Final[Mapping[str, str]] = {"bundled": "measured"}
-"""Shipped checkpoints without unseen matches, and the one whose table they quote."""
+"""Shipped checkpoints that were trained on every match, and the checkpoint whose table they use."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CalibrationBin:
-    """Balls with about the same probability of an outcome, and how often it came.
+    """Balls with about the same predicted probability of an outcome, and its observed frequency.
 
     Attributes:
-        most: the highest probability among them; ``predicted``: the mean.
-        happened: the share of them with the outcome; ``happened_ci``: its 95% interval, ``None``
-            where the balls come from one match.
+        most: the highest predicted probability in the bin.
+        predicted: the mean predicted probability.
+        happened: the share of the balls that had the outcome.
+        happened_ci: the 95% interval of ``happened``, or ``None`` if all the balls are from one
+            match.
     """
 
     most: float
@@ -50,9 +53,11 @@ class CalibrationBin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReasonSlope:
-    """The slope of what came on what a kind of reason said, and its 95% interval.
+    """The slope of the observed outcomes on the contributions of one kind of reason, with its 95%
+    interval.
 
-    1: it came as said. See `attnlens.cricket.lab.reasons_evaluation`.
+    A slope of 1 means that the contributions are calibrated. See
+    `attnlens.cricket.lab.reasons_evaluation`.
     """
 
     slope: float
@@ -66,12 +71,12 @@ class ReasonSlope:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CalibrationTable:
-    """How often the calls of the checkpoint with that name and digest came true.
+    """The calibration of the checkpoint with this name and digest.
 
     Attributes:
-        first, last: the days between which the matches were played.
-        levels: the bins of every outcome, the likelier ones last.
-        reasons: how much of each group of contributions came true, by name; empty where it was not
+        first, last: the days of the first and the last match.
+        levels: the bins of every outcome, sorted by probability, lowest first.
+        reasons: the calibration slope of each group of contributions, by name; empty if not
             measured.
     """
 
@@ -86,10 +91,10 @@ class CalibrationTable:
 
     @classmethod
     def of(cls, data: Json) -> CalibrationTable:
-        """The table of a file.
+        """Build the table from the content of a file.
 
         Raises:
-            KeyError, TypeError, ValueError, AttributeError: it is none.
+            KeyError, TypeError, ValueError, AttributeError: the content is not a calibration table.
         """
         levels = {
             name: tuple(
@@ -110,16 +115,19 @@ class CalibrationTable:
         return cls(checkpoint=name, sha256=sha256, **members)
 
     def like(self, outcome: str, probability: float) -> CalibrationBin:
-        """The balls like one with this probability; beyond the bins, those of the outermost."""
+        """Return the bin that contains a probability, or the highest bin if the probability
+        is above all bins.
+        """
         bins = self.levels[outcome]
         return next((level for level in bins if probability <= level.most), bins[-1])
 
 
 def calibration_beside(checkpoint: Path, sha256: str, *, shipped: bool) -> CalibrationTable | None:
-    """The table of the checkpoint in a file; ``None`` where there is none of its weights.
+    """Return the calibration table of a checkpoint, or ``None`` if there is no table for its
+    weights.
 
     Raises:
-        CheckpointError: what lies there is damaged or of another kind.
+        CheckpointError: the table's file is damaged or of another kind.
     """
     name = checkpoint.stem
     path = checkpoint.with_name(f"{_STANDS_FOR.get(name, name) if shipped else name}{SUFFIX}")
@@ -141,17 +149,17 @@ def calibration_beside(checkpoint: Path, sha256: str, *, shipped: bool) -> Calib
 
 
 SHIPPED: Final[tuple[str, ...]] = ("bundled", "measured")
-"""Predictors of balls that come with attnlens, by name; the first is the default."""
+"""The names of the shipped predictors of balls; the first one is the default."""
 
 OVERS: Final = "cricket"
-"""The encoder-decoder of overs that comes with attnlens."""
+"""The name of the shipped encoder-decoder, which predicts overs."""
 
 
 def named_checkpoint(model: str | os.PathLike[str] | None = None) -> tuple[str, Path]:
-    """A checkpoint's name and its file, which need not exist.
+    """Return a checkpoint's name and its path; the file need not exist.
 
     Args:
-        model: a name of `SHIPPED`, `OVERS`, or a file, whose name is then its stem.
+        model: a name in `SHIPPED`, `OVERS`, or the path of a file, whose stem is then the name.
     """
     name = SHIPPED[0] if model is None else str(model)
     if name in (*SHIPPED, OVERS):

@@ -1,13 +1,14 @@
-"""Tables beside the ratings that learn from each day's matches and are saved with a checkpoint.
+"""Tables that learn from each day's matches, like the ratings, and are saved with a checkpoint.
 
-`OutcomeLevels`: how often each outcome came in a competition lately, against what the scoreboard
-expects. The scoreboard's network knows the kind of cricket, but neither the competition nor the
-season. Four `STAGES` correct it one after another. Each holds counts of every outcome, observed and
-expected by the stages before it, which fade with time. Their ratio is shrunk to 1, as if
-`Stage.prior_events` more of the outcome had been observed and expected (a gamma-Poisson model).
+`OutcomeLevels` compares how often each outcome occurred recently in a competition with how often
+the scoreboard's network expected it. That network knows the kind of cricket, but not the
+competition or the season. Four `STAGES` correct its expectation one after another. Each stage keeps
+two counts for every outcome: the observed count, and the count expected by the stages before it.
+The counts decay with time. Their ratio is shrunk to 1, as if `Stage.prior_events` more of the
+outcome had been both observed and expected (a gamma-Poisson model).
 
-`PlayerRecords`: the outcomes of every ball that a player has faced or bowled, which are the counts
-beneath a rating.
+`PlayerRecords` counts the outcomes of every ball that a player has faced or bowled. A player's
+rating is based on the same balls.
 """
 
 from __future__ import annotations
@@ -43,10 +44,11 @@ class InningsSummary:
     """One innings, without its balls.
 
     Attributes:
-        batting, bowling: the sides, as `team_key` names them.
-        balls: legal balls bowled; ``quota``: legal balls the side may face.
-        observed: how often each outcome came in each of `PHASES`, ``(3, 11)``.
-        expected: how often it was expected from the scoreboard alone, ``(3, 11)``.
+        batting, bowling: the two sides, named by `team_key`.
+        balls: the number of legal balls bowled.
+        quota: the number of legal balls that the side may face.
+        observed: the count of each outcome in each of `PHASES`, ``(3, 11)``.
+        expected: the counts expected from the scoreboard alone, ``(3, 11)``.
     """
 
     number: int
@@ -63,16 +65,16 @@ class InningsSummary:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MatchSummary:
-    """The content of one match for day tables.
+    """The content of one match for the day tables.
 
     Attributes:
-        kind: the number of its kind of cricket in `attnlens.cricket.match.competition.KINDS`.
+        kind: the index of the kind of cricket in `attnlens.cricket.match.competition.KINDS`.
         competition, event: see `competition_of` and `event_of`.
-        winner: the side, as `team_key` names it, or ``None``.
+        winner: the winning side, named by `team_key`, or ``None``.
         method: how the result was adjusted, such as ``D/L``; ``None`` for a result by play.
-        innings: those that have a ball, super overs left out.
-        players: for each role of a player the rows of the rating table, ``(n,)``, and how often
-            each outcome came, ``(n, 11)``.
+        innings: the innings with at least one ball, without super overs.
+        players: for each role of a player, the rows of the rating table, ``(n,)``, and the count of
+            each outcome, ``(n, 11)``.
     """
 
     match_id: str
@@ -93,12 +95,12 @@ def summary_of(
     innings: Iterable[tuple[Innings, Floats32, Integers]],
     players: Mapping[str, tuple[Integers, Integers]] = MappingProxyType({}),
 ) -> MatchSummary:
-    """The summary of a match.
+    """Return the summary of a match.
 
     Args:
-        innings: each with the log-probabilities of the scoreboard alone ``(n, 11)`` and the
-            class numbers of what happened ``(n,)``.
-        players: as `MatchSummary.players`.
+        innings: each innings, the log-probabilities from the scoreboard alone ``(n, 11)``, and the
+            class numbers of the actual outcomes ``(n,)``.
+        players: as in `MatchSummary.players`.
     """
 
     outcome = outcome_of(match)
@@ -144,8 +146,8 @@ def _innings_summary(
 class DayTable(Protocol):
     """A table that learns from the matches of one day after another.
 
-    ``until`` is the last day learnt. A table made without arguments has learnt nothing; it is used
-    for a checkpoint without the table's tensors.
+    ``until`` is the last day that was learnt. A table that is created without arguments has learnt
+    nothing; it is used if a checkpoint lacks the tensors of the table.
     """
 
     until: datetime.date | None
@@ -153,38 +155,42 @@ class DayTable(Protocol):
     def __init__(self) -> None: ...
 
     def learn_day(self, day: datetime.date, matches: Sequence[MatchSummary]) -> None:
-        """Learn all matches of a day, which is later than ``until``, and set ``until``."""
+        """Learn all matches of a day that is later than ``until``, and set ``until`` to
+        that day.
+        """
 
     def copy(self) -> Self:
-        """An independent copy."""
+        """Return an independent copy."""
 
     def to_tensors(self) -> dict[str, Tensor]:
-        """All tensors but ``until``, by name, of a table that has learnt something."""
+        """Return all tensors except ``until``, by name, for a table that has learnt at
+        least one day.
+        """
 
     @classmethod
     def from_tensors(cls, tensors: Mapping[str, Tensor]) -> Self:
-        """The table of `to_tensors`; ``until`` is the ordinal of its day.
+        """Rebuild a table from the result of `to_tensors`; ``until`` is the ordinal of its day.
 
         Raises:
-            KeyError, ValueError: they are damaged.
+            KeyError, ValueError: the tensors are damaged.
         """
 
 
 def saved_table(table: DayTable) -> dict[str, Tensor]:
-    """The tensors of a table and of its date; none of a table that has learnt nothing."""
+    """Return the tensors of a table and of its date; empty for a table that has learnt nothing."""
     if table.until is None:
         return {}
     return {"until": torch.tensor(table.until.toordinal()), **table.to_tensors()}
 
 
 def text_tensor(words: Sequence[str]) -> Tensor:
-    """Words as the bytes of lines."""
+    """Encode words, one per line, as a tensor of bytes."""
     data = "\n".join(word.replace("\n", " ") for word in words).encode()
     return torch.tensor(list(data), dtype=torch.uint8)
 
 
 def words_of(data: Tensor) -> list[str]:
-    """The words of `text_tensor`."""
+    """Decode the result of `text_tensor`."""
     text = data.numpy().tobytes().decode()
     return text.split("\n") if text else []
 
@@ -194,25 +200,25 @@ _T20: Final = (None, "T20", "IT20")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Counts:
-    """Counts on a day, ``(2, phases, 11)``: observed and expected."""
+    """The observed and the expected counts on a day, ``(2, phases, 11)``."""
 
     day: datetime.date
     values: Floats
 
     def on(self, day: datetime.date, half_life: float) -> Floats:
-        """The faded counts on a later day."""
+        """Return the counts after their decay up to a later day."""
         faded: Floats = self.values * 0.5 ** ((day - self.day).days / half_life)
         return faded
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One correction.
+    """One of the successive corrections of the expected outcomes.
 
     Attributes:
-        key: the grouping of the counts.
-        half_life: days in which counts fade by half.
-        prior_events: occurrences of an outcome that draw the ratio to 1.
+        key: how matches are grouped.
+        half_life: the number of days in which the counts decay by half.
+        prior_events: the number of prior occurrences of each outcome, which shrink the ratio to 1.
         by_phase: whether each phase of an innings has its own ratio.
     """
 
@@ -226,13 +232,15 @@ class Stage:
         return len(PHASES) if self.by_phase else 1
 
     def key_of(self, match: MatchSummary) -> str:
-        """The group of a match; empty if the file does not say."""
+        """Return the group of a match, or an empty text if the file does not state it."""
         name = KINDS[match.kind] if self.key == "kind" else getattr(match, self.key)
-        # One-day matches and Tests have levels of their own: the scoreboard model is for T20.
+        # One-day matches and Tests have separate groups, since the scoreboard's model is for T20.
         return name if not name or match.match_type in _T20 else f"{name} ({match.match_type})"
 
     def ratio(self, counts: _Counts | None, day: datetime.date) -> Floats:
-        """Observed over expected on a day, shrunk, ``(1 or 3, 11)``; ones without counts."""
+        """Return the shrunk ratio of observed to expected counts, ``(1 or 3, 11)``; ones
+        without counts.
+        """
         if counts is None:
             return np.ones((1, len(OUTCOMES)))
         observed, expected = counts.on(day, self.half_life) + self.prior_events
@@ -246,17 +254,18 @@ STAGES: Final = (
     Stage("event", half_life=30, prior_events=20),
     Stage("competition", half_life=365, prior_events=160, by_phase=True),
 )
-"""From the kind of cricket to the competition, its present season or series, and its phases.
+"""Corrections for the kind of cricket, the competition, its current season or series, and the
+phases.
 
-Chosen on matches of 11 May to 23 October 2024.
+The values were chosen on matches of 11 May to 23 October 2024.
 """
 
 _ONE_BALL: Final = 1.0
-"""A key whose counts have faded below this is not saved."""
+"""A group whose counts have decayed below this value is not saved."""
 
 
 class OutcomeLevels:
-    """Counts of every stage; see `attnlens.cricket.predictor.day_tables.DayTable`."""
+    """The counts of every stage; see `attnlens.cricket.predictor.day_tables.DayTable`."""
 
     def __init__(self) -> None:
         self.until: datetime.date | None = None
@@ -274,15 +283,16 @@ class OutcomeLevels:
                     old = counts.get(key)
                     total = new if old is None else new + old.on(day, stage.half_life)
                     counts[key] = _Counts(day, total)
-            # Later stages see expectations that this stage has corrected.
+            # Later stages use the expectations as corrected by this stage.
             ratios = [stage.ratio(counts.get(stage.key_of(match)), day) for match in matches]
             expected = list(map(_corrected, expected, ratios))
         self.until = day
 
     def log_ratios(self, match: MatchSummary) -> Floats:
-        """Logs of the ratios of all stages together in the phases of a match, ``(3, 11)``.
+        """Return the logarithm of the product of all stages' ratios, by phase of a match, ``(3,
+        11)``.
 
-        They are those of the day ``until``: zeros before anything was learnt.
+        The ratios are those on the day ``until``. The result is zero if nothing has been learnt.
         """
         total = np.zeros((len(PHASES), len(OUTCOMES)))
         for stage, counts in zip(STAGES, self._counts, strict=True):
@@ -333,7 +343,9 @@ def _sum(counts: Sequence[Integers | Floats32]) -> Floats:
 
 
 def _corrected(expected: Floats, ratio: Floats) -> Floats:
-    """Expected counts ``(3, 11)`` times a ratio, with the same balls in each phase."""
+    """Multiply expected counts ``(3, 11)`` by a ratio, and keep the number of balls in each
+    phase.
+    """
     corrected = expected * ratio
     balls, sums = (counts.sum(1, keepdims=True) for counts in (expected, corrected))
     result: Floats = corrected * np.divide(balls, sums, out=np.ones_like(sums), where=sums > 0)
@@ -348,7 +360,9 @@ _MAX_SIXTEEN_BITS: Final = 2**15 - 1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlayerRecord:
-    """Deliveries of one player in one role, by outcome ``(11,)``, and the day of the last."""
+    """The deliveries of one player in one role by outcome, ``(11,)``, and the day of the
+    last one.
+    """
 
     counts: Integers
     last_day: datetime.date
@@ -362,8 +376,8 @@ class PlayerRecords:
     """Counts by the rows of the rating tables; see `DayTable`.
 
     Attributes:
-        counts: deliveries by role and outcome, ``(rows, 11)``.
-        last: by role the ordinal of each player's last day, ``(rows,)``.
+        counts: for each role, the number of deliveries by outcome, ``(rows, 11)``.
+        last: for each role, the ordinal of each player's last day, ``(rows,)``.
     """
 
     def __init__(self) -> None:
@@ -379,7 +393,7 @@ class PlayerRecords:
             rows = np.concatenate([rows for rows, _ in played])
             missing = rows.max(initial=-1) + 1 - len(self.last[role])
             if missing > 0:
-                # Double the space: most days bring new players.
+                # Most days bring new players, so the size is doubled each time.
                 more = max(missing, len(self.last[role]))
                 self.counts[role] = np.pad(self.counts[role], ((0, more), (0, 0)))
                 self.last[role] = np.pad(self.last[role], (0, more))
@@ -388,7 +402,9 @@ class PlayerRecords:
         self.until = day
 
     def of(self, role: str, row: int) -> PlayerRecord | None:
-        """The record of a row of the rating table; ``None`` without a ball."""
+        """Return the record for a row of the rating table, or ``None`` if the player has no
+        ball.
+        """
         if not 0 <= row < len(self.last[role]) or not self.counts[role][row].any():
             return None
         last_day = datetime.date.fromordinal(int(self.last[role][row]))

@@ -1,9 +1,10 @@
-"""The scoring level and both sides' form before a match starts, from earlier matches.
+"""The expected scoring level and both sides' form before a match starts, from earlier matches.
 
-A Kalman filter over totals (Kalman 1960, "A new approach to linear filtering and prediction
-problems"). A total in `FULL_BALLS` balls is the sum of the levels of the kind of cricket, the
-competition and the ground, plus the attack of the side that bats, minus the defence of the other
-side, plus noise. Each match gives two totals; all matches of a day are learnt after the day.
+This is a Kalman filter over totals (Kalman 1960, "A new approach to linear filtering and prediction
+problems"). A total in `FULL_BALLS` balls is modelled as a sum: the levels of the kind of cricket,
+the competition and the ground, plus the attack of the batting side, minus the defence of the
+bowling side, plus noise. Each match gives two totals. All matches of a day are learnt after that
+day.
 """
 
 from __future__ import annotations
@@ -36,30 +37,33 @@ from attnlens.cricket.predictor.day_tables import (
 from attnlens.files import Floats, Integers
 
 FULL_BALLS: Final = 120
-"""Totals are scaled to an innings of this many balls."""
+"""Totals are scaled to an innings of this number of balls."""
 
 _MIN_BALLS: Final = 90
 _SCALING: Final = 0.85
-"""A total in ``n`` balls counts ``(FULL_BALLS / n) ** _SCALING`` times: short innings are fast."""
+"""A total in ``n`` balls is multiplied by ``(FULL_BALLS / n) ** _SCALING``, since runs come
+faster in short innings.
+"""
 
 _NOISE: Final = 900.0
-"""Variance of a total, runs squared."""
+"""The variance of a total, in runs squared."""
 
 _FIRST_LEVELS: Final = (150.0, 153.0, 120.0, 138.0)
-"""Prior level of each of `KINDS`, in runs."""
+"""The prior level of each of `KINDS`, in runs."""
 
 _CHASE_SHORTFALL: Final = 3.0
-"""Chases score this many runs less than first innings."""
+"""The number of runs by which chases score less than first innings."""
 
 _FINISH_RATE: Final = 1.2
 _BALLS_PER_WICKET: Final = 12
-"""A side that has reached its target would have gone on at `_FINISH_RATE` times the level, for
-`_BALLS_PER_WICKET` balls per wicket in hand at most."""
+"""A side that reached its target is assumed to have continued at `_FINISH_RATE` times the
+level, for at most `_BALLS_PER_WICKET` balls per wicket in hand.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """Variances, in runs squared: before the first match, and added per match and per day."""
+    """Variances in runs squared: before the first match, added per match, and added per day."""
 
     first: float
     per_match: float
@@ -72,7 +76,7 @@ _VENUE: Final = Drift(60, 0.2)
 _INTERNATIONAL_SIDE: Final = Drift(400, 40, 0.5)
 _CLUB_SIDE: Final = Drift(120, 0.6)
 _ATTACK_WITH_DEFENCE: Final = 0.5
-"""Correlation of a side's attack with its defence."""
+"""The correlation of a side's attack with its defence."""
 
 _LEVEL_SHAPE: Final = np.array([[1.0, 0.0], [0.0, 0.0]])
 _SIDE_SHAPE: Final = np.array([[1.0, _ATTACK_WITH_DEFENCE], [_ATTACK_WITH_DEFENCE, 1.0]])
@@ -80,12 +84,12 @@ _SIDE_SHAPE: Final = np.array([[1.0, _ATTACK_WITH_DEFENCE], [_ATTACK_WITH_DEFENC
 
 @dataclass(frozen=True, slots=True)
 class PreMatch:
-    """Runs in `FULL_BALLS` balls, as expected before the match.
+    """Expected runs in `FULL_BALLS` balls, before the match starts.
 
     Attributes:
-        level: of two average sides, in this competition on this ground.
-        batting: what the batting side adds to the level, against this opponent.
-        bowling: what the other side adds when it bats.
+        level: the total of two average sides in this competition on this ground.
+        batting: the runs that the batting side adds to the level against this opponent.
+        bowling: the runs that the bowling side adds to the level when it bats.
     """
 
     level: float
@@ -94,16 +98,18 @@ class PreMatch:
 
 
 Entity = tuple[str, Drift]
-"""A row's key and how it drifts; sides have attack and defence, the others a level alone."""
+"""The key of a row, and its drift. A side has an attack and a defence; other rows have only
+a level.
+"""
 
 
 class Form:
-    """Levels and sides; see `DayTable`.
+    """The levels and the sides' form; see `DayTable`.
 
     Attributes:
         keys: the row of each kind of cricket, competition, ground and side.
-        mean, covariance: ``(rows, 2)`` and ``(rows, 2, 2)``, of attack and defence or of level
-            and nothing.
+        mean, covariance: ``(rows, 2)`` and ``(rows, 2, 2)``. The two columns are attack and defence
+            for a side; for other rows they are the level and an unused zero.
         seen: the last day of each row, as an ordinal, ``(rows,)``.
     """
 
@@ -115,7 +121,7 @@ class Form:
         self.seen: Integers = np.zeros(0, np.int64)
 
     def before(self, match: Match, innings: Innings) -> PreMatch:
-        """The expectation for an innings from all learnt days."""
+        """Return the expectation for an innings from all days learnt."""
         kind, competition, venue = table_of(match), competition_of(match), venue_key(match)
         level = sum(self._mean(key)[0] for key, _ in _levels(kind, competition, venue))
         ours, theirs = (
@@ -147,7 +153,7 @@ class Form:
         return np.array([_FIRST_LEVELS[KINDS.index(name)] if kind == "kind" else 0.0, 0.0])
 
     def _totals(self, match: MatchSummary) -> Iterator[tuple[InningsSummary, float]]:
-        """The totals to learn from a match, scaled to `FULL_BALLS` balls."""
+        """Yield each total that can be learnt from a match, scaled to `FULL_BALLS` balls."""
         if len(match.innings) < 2:
             return
         first, second = match.innings[:2]
@@ -175,7 +181,7 @@ class Form:
         yield second, total * (FULL_BALLS / quota) ** _SCALING + _CHASE_SHORTFALL
 
     def _drift(self, entity: Entity, day: datetime.date) -> None:
-        """Let an entity drift until a day; add it if it is new."""
+        """Add the drift of an entity up to a day; create its row if it is new."""
         key, drift = entity
         shape = _SIDE_SHAPE if key.startswith("side:") else _LEVEL_SHAPE
         if key not in self.keys:
@@ -189,7 +195,9 @@ class Form:
         self.seen[row] = day.toordinal()
 
     def _update(self, rows: list[int], total: float) -> None:
-        """One step of the filter; the last two rows are the side that bats and the other."""
+        """Do one step of the filter; the last two rows are the batting side and the bowling
+        side.
+        """
         weights = np.zeros((len(rows), 2))
         weights[:-1, 0], weights[-1, 1] = 1, -1
         shares = np.einsum("eij,ej->ei", self.covariance[rows], weights)

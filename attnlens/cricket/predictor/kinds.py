@@ -1,6 +1,6 @@
-"""Whether a match is of the kind a predictor was trained on, and was not itself among those.
+"""Check whether a match is of the kind a predictor was trained on, and was not in its training set.
 
-What a file, or a checkpoint, does not tell is no difference.
+A fact that is missing from the file or from the checkpoint does not count as a difference.
 """
 
 from __future__ import annotations
@@ -16,18 +16,20 @@ from attnlens.cricket.predictor.trained import Trained, identity_of
 from attnlens.files import Json
 
 _MIN_COMPETITIONS: Final = 5
-"""A model trained on so many competitions takes one more as cricket that it knows."""
+"""A model trained on at least this number of competitions is not warned about for a new
+competition.
+"""
 
 _MAX_DOUBTS: Final = 2
 
 MAX_RATINGS_AGE: Final = 120
-"""Days from the last match that the ratings have learnt, from which on they are stale."""
+"""The number of days after the last match learnt from which the ratings are stale."""
 
 _USUAL_BALLS: Final = (6,)
 
 
 def kind_card(matches: Sequence[Match]) -> Json:
-    """What a checkpoint's card tells of the kind of match it was trained on."""
+    """Return the part of a checkpoint's card that describes the kind of its training matches."""
     genders = {match.gender for match in matches}
     return {
         "match_types": sorted({match.match_type for match in matches if match.match_type}),
@@ -40,7 +42,9 @@ def kind_card(matches: Sequence[Match]) -> Json:
 
 
 def differences(match: Match, predictor: Trained) -> list[tuple[str, str]]:
-    """How a match differs in kind from those of the training: flags and their sentences."""
+    """Return how a match differs in kind from the training matches, as pairs of a flag and
+    a sentence.
+    """
     card = predictor.card
     results = []
     types = card.get("match_types") or []
@@ -73,7 +77,9 @@ def differences(match: Match, predictor: Trained) -> list[tuple[str, str]]:
 def cautions(
     match: Match, innings: Innings, predictor: Trained, *, evidence: bool, history: bool
 ) -> Iterator[tuple[str, str]]:
-    """What a reader should know before trusting an answer: flags and their sentences."""
+    """Yield what a reader should know before trusting an answer, as pairs of a flag and a
+    sentence.
+    """
     if match.doubts:
         doubts = "; ".join(map(str, match.doubts[:_MAX_DOUBTS]))
         rest = len(match.doubts) - _MAX_DOUBTS
@@ -127,12 +133,12 @@ def cautions(
 def _cut_short(match: Match, innings: Innings, quota: int) -> bool:
     went_on = any(side.deliveries for side in match.innings if side.number > innings.number)
     down = sum(len(ball.wickets) for ball in innings.deliveries)
-    # With nine down somebody may have been unable to bat.
+    # With nine wickets down, the last batter may have been unable to bat.
     return went_on and innings.legal_balls < quota and down < ALL_OUT - 1 and not innings.declared
 
 
 def few_before(balls: int) -> Iterator[tuple[str, str]]:
-    """The flag of an innings that has hardly begun."""
+    """Yield a flag if no ball, or only a few, came before in the innings."""
     if not balls:
         yield "no_history", "no ball was bowled before it in this innings"
     elif balls < SHORT_HISTORY:
@@ -141,14 +147,16 @@ def few_before(balls: int) -> Iterator[tuple[str, str]]:
 
 
 def mid_over(innings: Innings, ball: Delivery) -> Iterator[tuple[str, str]]:
-    """Another bowled the over so far: only one who is hurt may be replaced in it."""
+    """Yield a flag if another bowler bowled earlier in the over; only an injured bowler may
+    be replaced.
+    """
     for last in innings.deliveries[: ball.index - 1][-1:]:
         if last.over == ball.over and last.bowler.key != ball.bowler.key:
             yield "bowler_mid_over", f"{last.bowler} bowled the over so far"
 
 
 def in_training(match: Match, predictor: Trained) -> str | None:
-    """Why the model may look better on a match than it is; ``None`` where it does not."""
+    """Return why the model may look too good on this match, or ``None``."""
     better = "it looks better than it is"
     if match.date is None:
         return None
@@ -159,7 +167,8 @@ def in_training(match: Match, predictor: Trained) -> str | None:
         if weights is not None and match.dates and max(match.dates) > weights:
             return f"the length of the model's training was chosen on this match: {better}"
         return f"the model was trained on this match: {better}"
-    # A checkpoint that does not tell its matches: only dates and kind are known.
+    # The checkpoint does not list its training matches, so only the dates and the kind can be
+    # compared.
     first, last = predictor.date("trained_from"), predictor.date("trained_until")
     is_dated = first is not None and last is not None and first <= match.date <= last
     if not is_dated or differences(match, predictor):
@@ -171,7 +180,9 @@ def in_training(match: Match, predictor: Trained) -> str | None:
 
 
 def kinds_unlike(matches: Iterable[Match], predictor: Trained) -> dict[str, int]:
-    """Matches unlike those of the training, counted by what they are."""
+    """Count the matches that differ in kind from the training matches, by a description of
+    the match.
+    """
     counts: dict[str, int] = {}
     for match in matches:
         flags = {flag for flag, _ in differences(match, predictor)}
@@ -190,7 +201,9 @@ def kinds_unlike(matches: Iterable[Match], predictor: Trained) -> dict[str, int]
 
 
 def _overs(predictor: Trained) -> list[int]:
-    """Overs a side in the training; from the types of match where the card does not say."""
+    """Return the overs per side in training, derived from the match types if the card lacks
+    them.
+    """
     types = predictor.card.get("match_types") or []
     limits = {OVERS_BY_TYPE[name] for name in types if name in OVERS_BY_TYPE}
     all_known = OVERS_BY_TYPE.keys() >= set(types)

@@ -1,7 +1,9 @@
-"""The predictor: a multi-scale temporal encoder over balls that are graphs of nodes.
+"""The predictor: each ball is a graph of nodes, and a multi-scale temporal encoder reads the past
+balls.
 
-The past reaches the prediction through the heads of five temporal scales alone. All are masked by
-one ``visible`` tensor: a ball that is not visible to a query does not exist for it.
+The past affects the prediction only through the attention heads of five temporal scales. All heads
+are masked by the same ``visible`` tensor. A past ball that is not visible to a query has no effect
+on that query.
 """
 
 from __future__ import annotations
@@ -25,10 +27,10 @@ from attnlens.files import Flags, Integers, Json
 from attnlens.recording.probe import AttentionProbe, step
 
 DISTANCES: Final = (1, 2, 3, 4, 6, 9, 12, 18, 24, 30)
-"""Smallest distances of the bands of distance; the previous ball is 1 back."""
+"""The smallest distance in each band of distances; the previous ball has distance 1."""
 
 PLACES: Final = 4 * len(DISTANCES)
-"""Combinations of a band of distance, same batter or not, same bowler or not."""
+"""The number of combinations of a distance band, same batter or not, and same bowler or not."""
 
 
 _TAIL: Final = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3)
@@ -37,14 +39,16 @@ EFFECT_LEVELS: Final = (*_TAIL, 0.4, 0.5, 0.6, *(1 - level for level in reversed
 
 
 def places(distance: Integers, same_batter: Flags, same_bowler: Flags) -> Integers:
-    """The place of each past ball, from 0 to `PLACES` - 1, all of one shape."""
+    """Return the place of each past ball, from 0 to `PLACES` - 1; all arguments have the
+    same shape.
+    """
     band = np.searchsorted(DISTANCES, distance, side="right") - 1
     result: Integers = 4 * band + 2 * same_batter + same_bowler
     return result
 
 
 FUSED: Final[tuple[str, ...]] = ("within_ball", *SCALES)
-"""What the fusion gates weigh, in order."""
+"""The sources that the fusion gates weight, in order."""
 
 KNOWLEDGE: Final[dict[str, tuple[str, ...]]] = {
     "venue and teams": ("venue", "team_context", "match_importance"),
@@ -52,7 +56,7 @@ KNOWLEDGE: Final[dict[str, tuple[str, ...]]] = {
     "bowler's record": ("bowler_identity",),
     "scoreboard": ("score_state", "chase_state", "phase_state", "time_pressure", "wicket_buffer"),
 }
-"""Groups of knowledge that can be taken away from a query, and the nodes they cover."""
+"""Groups of knowledge that can be hidden from a query, and the nodes of each group."""
 
 _RECORD_NODES: Final = (("striker", "batsman"), ("bowler", "bowler"))
 _KNOWLEDGE_RATINGS: Final[dict[str, tuple[str, ...]]] = {
@@ -60,27 +64,29 @@ _KNOWLEDGE_RATINGS: Final[dict[str, tuple[str, ...]]] = {
     "striker's record": ("striker",),
     "bowler's record": ("bowler",),
 }
-"""The ratings that go with each group; the era's rating always stays."""
+"""The ratings that are hidden with each group; the rating of the era is never hidden."""
 
 
 RATINGS: Final[tuple[str, ...]] = ("striker", "bowler", "venue", "teams", "era", "today")
-"""The rating vectors of a ball; today's is from the earlier innings of the match."""
+"""The rating vectors of a ball; ``today`` is computed from the earlier innings of the same
+match.
+"""
 
 
 BLOCK: Final = 48
-"""Queries per block in a pass over a whole innings."""
+"""The number of queries per block in a pass over a whole innings."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """The predictor's sizes.
+    """The sizes of the predictor.
 
     Attributes:
-        graph: layer to node to number of features.
+        graph: for each layer, the nodes and their numbers of features.
         past_nodes: the nodes of a past ball.
-        happened: size of a past ball's outcome features, without the surprise.
-        scoreboard: nodes whose features also feed the outcome logits directly.
-        heads: heads per scale.
+        happened: the number of outcome features of a past ball, without the surprise.
+        scoreboard: the nodes whose features also go directly to the outcome logits.
+        heads: the number of heads of each scale.
     """
 
     graph: Mapping[str, Mapping[str, int]]
@@ -106,14 +112,14 @@ class Sizes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prediction:
-    """The result of one pass.
+    """The result of one forward pass.
 
     Attributes:
         logits: ``(batch, query, outcome)``.
-        gates: fusion weights over `FUSED`, ``(batch, query, source)``.
-        scales: attention by scale ``(batch, head, query, key + 1)``, last the query itself or, on
-            ``whole``, nothing.
-        within: node weights by layer, and ``layers``.
+        gates: the fusion weights over `FUSED`, ``(batch, query, source)``.
+        scales: for each scale, the attention weights ``(batch, head, query, key + 1)``. The last
+            key is the query itself, or for ``whole`` the null key.
+        within: the node weights of each layer, and the weights of the ``layers``.
     """
 
     logits: Tensor
@@ -123,19 +129,20 @@ class Prediction:
 
 
 class FullModel(nn.Module):
-    """Within-ball graph, five temporal scales and fusion gates.
+    """The model: the graph within a ball, five temporal scales and the fusion gates.
 
     Args:
         sizes: see `Sizes`.
-        prior: log-probabilities of the outcomes over all balls ``(outcome,)``, used where the
+        prior: the log-probabilities of the outcomes over all balls ``(outcome,)``, used where the
             scoreboard is hidden.
 
     Attributes:
-        usual_effects: mean and standard deviation of the effect of hiding one past ball, by
-            `places`, ``(outcome + 2, place, 2)``. Rows: the log-odds that each outcome loses, the
-            nats, and the claimed change of the page's subject in that outcome's deviations.
-        effect_quantiles: quantiles at `EFFECT_LEVELS` of the deviation from that mean,
-            ``(outcome + 2, level)``. Neither is part of the forecast
+        usual_effects: the mean and the standard deviation of the effect of hiding one past ball, by
+            `places`, ``(outcome + 2, place, 2)``. There is one row for the decrease of each
+            outcome's log-odds, one for the change in nats, and one for the claimed change of the
+            explained outcome in units of that outcome's standard deviation.
+        effect_quantiles: the quantiles of the deviation from that mean, at `EFFECT_LEVELS`,
+            ``(outcome + 2, level)``. Neither buffer affects the forecast
             (`attnlens.cricket.lab.fit`).
     """
 
@@ -179,7 +186,9 @@ class FullModel(nn.Module):
         self.register_buffer("effect_quantiles", quantiles)
 
     def expected_of_past(self, past: Batch) -> Tensor:
-        """Expected outcomes of each past ball before it was bowled, ``(batch, key, outcome)``."""
+        """Return the outcome probabilities of each past ball before it was bowled,
+        ``(batch, key, outcome)``.
+        """
         ratings = past["ratings"]
         masks = {role: past.get(f"{role}_known") for role in ("striker", "bowler")}
         striker, bowler = (
@@ -190,7 +199,7 @@ class FullModel(nn.Module):
         return step("P", expected, "what was expected of each past ball")
 
     def past(self, batch: Batch) -> Tensor:
-        """Vectors of the past balls, ``(batch, key, hidden_dim)``."""
+        """Return the vectors of the past balls, ``(batch, key, hidden_dim)``."""
         past = batch["past"]
         surprise = past["happened"][..., : self.sizes.outcomes] - self.expected_of_past(past)
         masks = {f"{node}_identity": past.get(f"{role}_known") for role, node in _RECORD_NODES}
@@ -214,21 +223,21 @@ class FullModel(nn.Module):
         key: Tensor | None = None,
         summaries: Tensor | None = None,
     ) -> Prediction:
-        """One pass.
+        """Run one forward pass.
 
         Args:
-            batch: ``graph_data``: ``nodes`` (features by node ``(batch, query, size)``),
-                ``base`` (log-probabilities ``(batch, query, outcome)``), ``ratings``
-                (vectors by name, same shape), and optionally ``known`` (group of
-                `KNOWLEDGE` to boolean ``(batch, query)``).
-                ``sequence``: ``now`` and ``balls`` (`Balls`: the queries and the past
-                balls), ``visible`` ``(batch, query, key)``, ``overs``, and optionally
-                ``shared`` ``(batch, key)`` and ``in_windows`` ``(batch,)``, false where only the
-                scale ``whole`` sees past balls. Where
-                ``graph_data`` has one query and ``visible`` has many, the one is asked
-                under each mask.
-            key: the result of `past`, if computed already.
-            summaries: the overs' summaries, likewise; only with ``shared``.
+            batch: a dictionary with two parts. ``graph_data`` has ``nodes`` (the features of each
+                node, ``(batch, query, size)``), ``base`` (log-probabilities ``(batch, query,
+                outcome)``), ``ratings`` (vectors by name, with the same shape), and optionally
+                ``known`` (a boolean ``(batch, query)`` for each group of `KNOWLEDGE`). ``sequence``
+                has ``now`` and ``balls`` (`Balls`: the queries and the past balls), ``visible``
+                ``(batch, query, key)``, ``overs``, and optionally ``shared`` ``(batch, key)`` and
+                ``in_windows`` ``(batch,)``, which is false where only the scale ``whole`` sees past
+                balls. If ``graph_data`` has one query and ``visible`` has several, that query is
+                evaluated under each mask.
+            key: the result of `past`, if it is already computed.
+            summaries: the summaries of the overs, if they are already computed; only with
+                ``shared``.
         """
         graph, sequence = batch["graph_data"], batch["sequence"]
         knowledge_masks: Mapping[str, Tensor] = graph.get("known") or {}
@@ -251,7 +260,8 @@ class FullModel(nn.Module):
         ball = self.ball_norm(ball + self.from_expected(expected - self.prior))
         ball = step("b", ball, "the ball")
         if visible.shape[1] > ball.shape[1]:
-            # One ball under many masks: the parts that no mask changes are computed once.
+            # One ball is evaluated under many masks. The parts above do not depend on the mask, so
+            # they are computed once.
             ball = ball.expand(-1, visible.shape[1], -1)
         vectors, scales = self.temporal.read(
             self.dropout(ball),
@@ -276,7 +286,7 @@ class FullModel(nn.Module):
         return Prediction(logits, gates, scales, within)
 
     def expected(self, graph: Batch, knowledge_masks: Mapping[str, Tensor]) -> Tensor:
-        """Logits from scoreboard and ratings alone, which bypass the attention."""
+        """Return the logits from scoreboard and ratings alone, which bypass the attention."""
         base = graph["base"]
         board = torch.cat([graph["nodes"][name] for name in self.sizes.scoreboard], -1)
         scoreboard = knowledge_masks.get("scoreboard")
@@ -294,10 +304,10 @@ class FullModel(nn.Module):
         return step("e", result, "what scoreboard and ratings expect")
 
     def forward(self, batch: Batch) -> Tensor:
-        """Outcome logits ``(batch, query, outcome)``; see `predict` for ``batch``.
+        """Return the outcome logits ``(batch, query, outcome)``; see `predict` for ``batch``.
 
-        If every ball of an innings is a query, queries run in blocks, each over the balls up to its
-        end. This gives the same numbers for less work.
+        If every ball of an innings is a query, the queries run in blocks. Each block uses only the
+        balls up to its end, which gives the same numbers with less work.
         """
         sequence = batch["sequence"]
         queries, keys = sequence["visible"].shape[1:]
@@ -323,12 +333,12 @@ class FullModel(nn.Module):
         return torch.cat(logits, 1)
 
     def get_full_attention_profile(self, batch: Batch) -> Json:
-        """The attention of the last query of the first row, as plain shares.
+        """Return the attention weights of the last query of the first row, as plain numbers.
 
         Returns:
-            ``within_ball``: ``{"layers": [{"layer", "weight", "nodes": [{"node", "weight"}]}]}``;
-            ``across_balls``: scale to weights ``(head, key + 1)`` as nested lists, the query itself
-            last; ``fusion_weights``.
+            A dictionary with ``within_ball``: ``{"layers": [{"layer", "weight", "nodes": [{"node",
+                "weight"}]}]}``; ``across_balls``: for each scale the weights ``(head, key + 1)`` as
+                nested lists, with the query itself last; and ``fusion_weights``.
         """
         with torch.no_grad():
             result = self.predict(batch)

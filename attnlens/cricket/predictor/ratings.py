@@ -1,8 +1,8 @@
 """Ratings of players, venues and teams from earlier matches.
 
-A ball's outcome has logits ``base(scoreboard) + r[striker] + r[bowler] + r[venue] + ...``, updated
-once per date by one damped Newton step per entity and outcome (online empirical Bayes): with
-``G = Σ (y - p)`` and ``F = Σ p(1 - p)`` over the entity's balls on that date,
+A ball's outcome has logits ``base(scoreboard) + r[striker] + r[bowler] + r[venue] + ...``, which
+are updated once per date by one damped Newton step for each entity and outcome (online empirical
+Bayes). With ``G = Σ (y - p)`` and ``F = Σ p(1 - p)`` over the entity's balls on that date,
 ``precision ← 1 / (1 / precision + drift) + F``, ``r ← r + step · G / precision``.
 """
 
@@ -42,7 +42,7 @@ STEP: Final = 0.45
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind of entity: how far its ratings may stray and how fast they drift."""
+    """One kind of entity: the prior standard deviation of its ratings, and their drift."""
 
     name: str
     deviation: float
@@ -62,14 +62,14 @@ KINDS: Final[tuple[Kind, ...]] = (
     Kind("bowling_team", 0.30, 5e-4),
     Kind("era", 0.10, 5e-5),
 )
-"""The kinds of entity, in the order of a ball's row of entity numbers."""
+"""The kinds of entity, in the order of the columns of `Ratings.entities`."""
 
 ALL_KINDS: Final[tuple[str, ...]] = tuple(kind.name for kind in KINDS)
 
 
 @dataclass
 class RatingTable:
-    """Ratings of one kind: a row per entity, one column per outcome."""
+    """The ratings of one kind: one row per entity, one column per outcome."""
 
     kind: Kind
     keys: dict[str, int] = field(default_factory=dict)
@@ -78,7 +78,7 @@ class RatingTable:
     balls: Floats32 = field(default_factory=lambda: np.zeros(0, np.float32))
 
     def row(self, key: str, *, create: bool = False) -> int:
-        """The number of ``key``, or -1 for an entity never met."""
+        """Return the row of ``key``, or -1 for an unknown entity."""
         if key in self.keys or not create:
             return self.keys.get(key, -1)
         number = len(self.keys)
@@ -94,7 +94,7 @@ class RatingTable:
         return number
 
     def look_up(self, rows: NDArray[np.int64]) -> tuple[Floats32, Floats32]:
-        """Ratings ``(n, 11)`` and ball counts ``(n,)``; zero for row -1."""
+        """Return the ratings ``(n, 11)`` and the ball counts ``(n,)``; both are zero for row -1."""
         if not len(self.balls):
             return np.zeros((len(rows), len(OUTCOMES)), np.float32), np.zeros(len(rows), np.float32)
         met = rows >= 0
@@ -102,7 +102,12 @@ class RatingTable:
         return rating, np.where(met, self.balls[rows], np.float32(0))
 
     def learn(self, rows: NDArray[np.int64], surprise: Floats32, information: Floats32) -> None:
-        """One update from the balls' entities ``(n,)``, ``y - p`` and ``p(1 - p)``, ``(n, 11)``."""
+        """Update the ratings once.
+
+        Args:
+            rows: the entity of each ball, ``(n,)``.
+            surprise, information: ``y - p`` and ``p(1 - p)`` of each ball, ``(n, 11)``.
+        """
         entities, positions = np.unique(rows, return_inverse=True)
         gradient = np.zeros((len(entities), len(OUTCOMES)), np.float32)
         fisher = np.zeros_like(gradient)
@@ -116,7 +121,7 @@ class RatingTable:
 
 
 RatingUpdate: TypeAlias = tuple[NDArray[np.int64], Floats32, NDArray[np.int64]]
-"""The arguments of `Ratings.learn` that one innings gives."""
+"""The arguments of `Ratings.learn` for one innings."""
 
 DAY_TABLES: Final[dict[str, type[DayTable]]] = {
     "levels": OutcomeLevels,
@@ -128,7 +133,7 @@ DAY_TABLES: Final[dict[str, type[DayTable]]] = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MatchUpdate:
-    """The update from one match: innings for the ratings, a summary for the day tables."""
+    """The update from one match: its innings for the ratings, and a summary for the day tables."""
 
     innings: tuple[RatingUpdate, ...]
     summary: MatchSummary
@@ -136,14 +141,14 @@ class MatchUpdate:
 
 @dataclass
 class Ratings:
-    """All tables, and the last day they have learnt.
+    """All tables, and the last day that they have learnt.
 
     Attributes:
-        until: the last day that the ratings have learnt; a day table has its own, which is
-            earlier where the checkpoint was written before there was such a table.
-        kinds: the kinds that are rated; the other tables stay empty.
-        levels, records: see `attnlens.cricket.predictor.day_tables`; ``form``: see
-            `attnlens.cricket.predictor.form`.
+        until: the last day that the ratings have learnt. Each day table has its own last day, which
+            is earlier if the checkpoint was written before the table was introduced.
+        kinds: the kinds of entity that are rated; the tables of other kinds stay empty.
+        levels, records: see `attnlens.cricket.predictor.day_tables`.
+        form: see `attnlens.cricket.predictor.form`.
     """
 
     tables: dict[str, RatingTable] = field(
@@ -168,7 +173,7 @@ class Ratings:
         return min(learnt) if len(learnt) == len(days) else None
 
     def copy(self, *, blank: bool = False) -> Ratings:
-        """An independent copy; ``blank``: with all names and nothing learnt."""
+        """Return an independent copy; with ``blank``, it keeps all names but has learnt nothing."""
         tables = {}
         for name, table in self.tables.items():
             arrays = {
@@ -189,13 +194,17 @@ class Ratings:
         )
 
     def player_key(self, player: Player) -> str:
-        """The id; for a player without one, the id that name has had, else the name."""
+        """Return the player's id; without one, the id last seen with this name, or else the
+        name.
+        """
         return player.id or self.aliases.get(player.name, player.name)
 
     def entities(
         self, match: Match, innings: Innings, *, create: bool = False
     ) -> NDArray[np.int64]:
-        """Row numbers ``(deliveries, len(KINDS))``; -1 for an unknown entity unless ``create``."""
+        """Return the row numbers ``(deliveries, len(KINDS))``; -1 for an unknown entity
+        unless ``create``.
+        """
         tables, quota = self.tables, quota_of(match, innings)
         venue, competition = venue_key(match), competition_of(match)
         side = f"{venue}#{min(innings.number, 2)}"
@@ -230,13 +239,13 @@ class Ratings:
         return rows
 
     def of(self, kind: str, key: str) -> Floats32:
-        """The rating of one entity ``(11,)``, zeros for one never met."""
+        """Return the rating of one entity ``(11,)``; zeros for an unknown entity."""
         table = self.tables[kind]
         vector: Floats32 = table.look_up(np.array([table.row(key) if key else -1]))[0][0]
         return vector
 
     def of_sides(self, match: Match, batting: str, bowling: str) -> Floats32:
-        """The summed rating of ground, competition, era and both sides ``(11,)``."""
+        """Return the summed rating of ground, competition, era and both sides, ``(11,)``."""
         keys = {
             "venue": venue_key(match),
             "batting_team": team_key(match, batting),
@@ -248,7 +257,9 @@ class Ratings:
         return total
 
     def parts(self, rows: NDArray[np.int64]) -> dict[str, Floats32]:
-        """Ratings ``(n, 11)`` per kind for each ball, and ``<kind>_balls`` counts ``(n,)``."""
+        """Return each ball's ratings ``(n, 11)`` per kind, and the counts ``<kind>_balls``
+        ``(n,)``.
+        """
         vectors: dict[str, Floats32] = {}
         for column, kind in enumerate(KINDS):
             rating, balls = self.tables[kind.name].look_up(rows[:, column])
@@ -257,11 +268,12 @@ class Ratings:
         return vectors
 
     def learn(self, rows: NDArray[np.int64], base: Floats32, outcomes: NDArray[np.int64]) -> None:
-        """Update every table from one date's `entities` ``(n, kinds)``, made with ``create=True``.
+        """Update every table from one date's `entities` ``(n, kinds)``, created with
+        ``create=True``.
 
         Args:
-            base: log-probabilities from the scoreboard alone, ``(n, 11)``.
-            outcomes: what happened, ``(n,)``.
+            base: the log-probabilities from the scoreboard alone, ``(n, 11)``.
+            outcomes: the class numbers of the actual outcomes, ``(n,)``.
         """
         parts = self.parts(rows)
         logits = base + sum(parts[kind.name] for kind in KINDS)
@@ -281,12 +293,12 @@ class Ratings:
         *,
         create: bool = True,
     ) -> MatchUpdate:
-        """The update from a match.
+        """Return the update from a match.
 
         Args:
-            innings: each with the scoreboard's log-probabilities ``(n, 11)`` and what happened
-                ``(n,)``.
-            create: add entities that are new.
+            innings: each innings, the scoreboard's log-probabilities ``(n, 11)``, and the actual
+                outcomes ``(n,)``.
+            create: whether new entities are added.
         """
         entries = list(innings)
         lessons = tuple(
@@ -297,9 +309,9 @@ class Ratings:
         return MatchUpdate(lessons, summary_of(match, entries, players))
 
     def record_of(self, role: str, player: Player) -> PlayerRecord | None:
-        """The counts beneath the rating of a player as ``striker`` or ``bowler``.
+        """Return the counts on which a player's rating as ``striker`` or ``bowler`` is based.
 
-        ``None`` for an unknown player, and where the counts began later than the ratings.
+        The result is ``None`` for an unknown player, or if the counts start later than the ratings.
         """
         row = self.tables[role].row(self.player_key(player))
         record = self.records.of(role, row)
@@ -308,7 +320,7 @@ class Ratings:
         return record
 
     def learn_day(self, day: datetime.date, updates: Sequence[MatchUpdate]) -> None:
-        """Learn all matches of one date; tables that already know the day do not change."""
+        """Learn all matches of one date; tables that have already learnt the day do not change."""
         if self.until is None or day > self.until:
             lessons = [lesson for update in updates for lesson in update.innings]
             rows, base, outcomes = zip(*lessons, strict=True)
@@ -320,7 +332,7 @@ class Ratings:
 
 
 def _counts_by_row(lessons: Iterable[RatingUpdate], column: int) -> tuple[Integers, Integers]:
-    """The rows of one kind, -1 left out, and how often each outcome came ``(rows, 11)``."""
+    """Return the entities of one kind without -1, and the count of each outcome ``(rows, 11)``."""
     pairs = [(rows[:, column], outcomes) for rows, _, outcomes in lessons]
     rows, outcomes = (np.concatenate(part) for part in zip(*pairs, strict=True))
     entities, positions = np.unique(rows, return_inverse=True)
@@ -330,14 +342,14 @@ def _counts_by_row(lessons: Iterable[RatingUpdate], column: int) -> tuple[Intege
 
 
 def softmax(logits: Floats32) -> Floats32:
-    """Probabilities along the last axis."""
+    """Return the softmax along the last axis."""
     shifted = np.exp(logits - logits.max(-1, keepdims=True))
     result: Floats32 = (shifted / shifted.sum(-1, keepdims=True)).astype(np.float32)
     return result
 
 
 def by_date(matches: Iterable[Match]) -> Iterable[tuple[datetime.date, list[Match]]]:
-    """Matches grouped by their last day, earliest first; undated ones are left out."""
+    """Group matches by their last day, earliest first; matches without a date are left out."""
     days: dict[datetime.date, list[Match]] = {}
     for match in matches:
         if match.dates:

@@ -1,8 +1,9 @@
-"""Relations of past balls to the current one, and attention whose logits include them.
+"""Relations of past balls to the current ball, and attention with a learnable bias for each
+relation.
 
-Relations are computed over *visible* balls only, so hiding a ball also hides its effect on
-relations of its neighbours:
-``logits[h, i, j] = q_i · (k_j + p_{i-j}) / √d_k + Σ_r B[h, r] · relation_r(i, j)``.
+Relations are computed from *visible* balls only. Hiding a ball therefore also removes its effect on
+the relations of neighbouring balls. The logits are ``logits[h, i, j] = q_i · (k_j + p_{i-j}) / √d_k
++ Σ_r B[h, r] · relation_r(i, j)``.
 """
 
 from __future__ import annotations
@@ -30,15 +31,15 @@ RELATIONS: Final[tuple[str, ...]] = (
     "same_matchup",
     "same_stand",
 )
-"""The order of the relation axis everywhere."""
+"""The names of the relations, in the order of every relation axis."""
 
 RECENCY: Final = RELATIONS.index("recency")
 
 MIN_WEIGHT: Final = 1e-9
-"""The smallest weight of nothing that a counting head passes on."""
+"""A lower bound on the null key's weight in a counting head, so that its logarithm is finite."""
 
 _CLUSTER_REACH: Final = 3
-"""A boundary is in a cluster when another lies within this many balls."""
+"""A boundary is in a cluster if another boundary is at most this number of balls away."""
 
 
 Batch: TypeAlias = dict[str, Any]
@@ -47,10 +48,10 @@ Batch: TypeAlias = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Balls:
-    """A run of balls as integers and flags, each ``(batch, ball)``.
+    """A sequence of balls as integers and flags, each ``(batch, ball)``.
 
-    ``ball_in_over`` counts from 1; equal numbers mean the same player. Only past balls have the
-    last three. ``last_in_over`` follows from the over of the next delivery.
+    ``ball_in_over`` counts from 1. Equal player numbers mean the same player. The last three fields
+    are set only for past balls. ``last_in_over`` is true if the next delivery is in another over.
     """
 
     index: Tensor
@@ -65,7 +66,9 @@ class Balls:
 
 
 def mapped(value: Any, change: Callable[[Tensor], Any]) -> Any:
-    """The same structure of dicts, tuples and `Balls` with every tensor changed."""
+    """Apply ``change`` to every tensor in nested dicts, tuples and `Balls`, and keep the
+    structure.
+    """
     if isinstance(value, Tensor):
         return change(value)
     if isinstance(value, Mapping):
@@ -79,12 +82,12 @@ def mapped(value: Any, change: Callable[[Tensor], Any]) -> Any:
 
 
 def take(value: Any, rows: slice | list[int]) -> Any:
-    """The same structure with only ``rows`` of the second axis of every tensor."""
+    """Select ``rows`` of the second axis of every tensor, and keep the structure."""
     return mapped(value, lambda tensor: tensor[:, rows])
 
 
 def neighbours(flags: Tensor, reach: int) -> Tensor:
-    """Whether a flag of ``(..., ball)`` is set within ``reach`` balls, itself not counted."""
+    """Return whether another flag of ``(..., ball)`` is set at most ``reach`` balls away."""
     result = torch.zeros_like(flags)
     for distance in range(1, reach + 1):
         result[..., distance:] |= flags[..., :-distance]
@@ -93,11 +96,12 @@ def neighbours(flags: Tensor, reach: int) -> Tensor:
 
 
 def relate(query: Balls, key: Balls, visible: Tensor) -> Tensor:
-    """The relations of every past ball ``(batch, key)`` to every query ball ``(batch, query)``.
+    """Return the relations of every past ball ``(batch, key)`` to every query ball ``(batch,
+    query)``.
 
     Returns:
-        ``(batch, query, key, len(RELATIONS))`` floats: recency is minus the distance in deliveries,
-        the others are 0 or 1; all 0 where ``visible (batch, query, key)`` is false.
+        ``(batch, query, key, len(RELATIONS))`` floats. Recency is minus the distance in deliveries;
+        the other relations are 0 or 1. All are 0 where ``visible (batch, query, key)`` is false.
     """
     if key.wicket is None or key.boundary is None or key.last_in_over is None:
         raise ValueError("key balls need the flags wicket, boundary and last_in_over")
@@ -124,8 +128,8 @@ def relate(query: Balls, key: Balls, visible: Tensor) -> Tensor:
         same_bowler & same_batsman & visible,
         same_stand & visible,
     )
-    # Each relation's table is contiguous although the relation is the last axis, so that later
-    # operations read memory in order.
+    # The relation is the last axis, but each relation's table is contiguous in memory, so that
+    # later operations read memory in order.
     table = torch.empty(
         len(visible), len(columns), *visible.shape[1:], dtype=torch.float32, device=visible.device
     )
@@ -135,14 +139,15 @@ def relate(query: Balls, key: Balls, visible: Tensor) -> Tensor:
 
 
 def relate_overs(table: Tensor, visible: Tensor, membership: Tensor, query_over: Tensor) -> Tensor:
-    """The relations of every earlier over to every query ball, ``(batch, query, over, relation)``.
+    """Return the relations of every earlier over to every query, ``(batch, query, over,
+    relation)``.
 
-    An over's relation is the share of its visible balls that have it; recency is minus the distance
-    in overs.
+    The value for an over is the share of its visible balls that have the relation. Recency is minus
+    the distance in overs.
 
     Args:
-        table: `relate`'s result.
-        membership: which over each past ball is in, one-hot ``(batch, key, over)``.
+        table: the result of `relate`.
+        membership: the over of each past ball, one-hot ``(batch, key, over)``.
         query_over: ``(batch, query)``.
     """
     counted = (table.movedim(-1, 1) @ membership[:, None]).movedim(1, -1)
@@ -156,20 +161,22 @@ def relate_overs(table: Tensor, visible: Tensor, membership: Tensor, query_over:
 def visible_overs(
     balls: Balls, visible: Tensor, overs: int
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """The distinct sets of visible balls of overs. Most masks leave most overs unchanged.
+    """Find the distinct sets of visible balls of an over. Most masks leave most overs unchanged.
 
-    A slot is a delivery's position in its over. A key that belongs to no over (padding) has none.
+    A slot is a delivery's position in its over. A key that belongs to no over (padding) has no
+    slot.
 
     Returns:
-        of every distinct set its row of the batch ``(set,)``, the key on each slot ``(set, slot)``
-        and whether it is visible, same shape; and the set of each over ``(batch * query * over,)``.
+        For every distinct set: its row in the batch ``(set,)``, the key in each slot ``(set,
+            slot)``, and whether that key is visible (same shape). The last item is the set of each
+            over ``(batch * query * over,)``.
     """
     batch, queries, keys = visible.shape
     device = visible.device
     slots = int(balls.ball_in_over.max())
     slot = balls.ball_in_over - 1
     over_index = torch.where((balls.over < overs) & (balls.over >= 0), balls.over, overs)
-    # A key that belongs to no over sits in the spare over, which is cut off.
+    # A key that belongs to no over is put into an extra over, which is then removed.
     flat = torch.zeros(batch, overs + 1, slots, dtype=torch.long, device=device)
     row = torch.arange(batch, device=device)[:, None].expand(batch, keys)
     key_number = torch.arange(keys, device=device).expand(batch, keys)
@@ -182,7 +189,7 @@ def visible_overs(
     where = (where + torch.arange(overs, device=device)).expand(present.shape[:3])
     present = present.flatten(0, 2)
     codes = back = where = where.flatten()
-    for bits in torch.split(present, 32, 1):  # as many slots as fit a number beside the sets so far
+    for bits in torch.split(present, 32, 1):  # 32 slots and the set number fit into 64 bits
         code = (bits.long() << torch.arange(bits.shape[1], device=device)).sum(-1)
         codes, back = torch.unique((back << 32) + code, return_inverse=True)
     example = torch.empty_like(codes)
@@ -192,14 +199,16 @@ def visible_overs(
 
 
 STARTING_PATTERNS: Final[tuple[str, ...]] = ("recency", "same_bowler", "same_batsman")
-"""Starting biases of heads 0, 1 and 2; further heads start at zero."""
+"""The relations whose biases heads 0, 1 and 2 start with; the biases of further heads start
+at zero.
+"""
 
 WINDOWS: Final[dict[str, int]] = {"last_12": 12, "last_24": 24}
-"""Restrictions of a head by distance: how many balls back it may look."""
+"""Restrictions of a head by distance: the number of preceding balls that the head may attend to."""
 
 
 def starting_table(heads: int) -> Tensor:
-    """The bias table ``(heads, relations)`` that training starts from."""
+    """Return the bias table ``(heads, relations)`` at the start of training."""
     table = torch.zeros(heads, len(RELATIONS))
     for head, pattern in enumerate(STARTING_PATTERNS[:heads]):
         table[head, RELATIONS.index(pattern)] = 0.1 if pattern == "recency" else 2.0
@@ -207,10 +216,13 @@ def starting_table(heads: int) -> Tensor:
 
 
 def restriction(relations: Tensor, name: str | None) -> Tensor:
-    """Which keys a head restricted to a relation, or one of `WINDOWS`, may see.
+    """Return which keys a head may see if it is restricted to a relation or to one of `WINDOWS`.
 
-    ``relations`` is `relate`'s table ``(batch, query, key, relation)``; the result ``(batch, query,
-    key)``.
+    Args:
+        relations: the result of `relate`, ``(batch, query, key, relation)``.
+
+    Returns:
+        A boolean mask ``(batch, query, key)``.
     """
     if name is None:
         return torch.ones_like(relations[..., 0], dtype=torch.bool)
@@ -220,20 +232,21 @@ def restriction(relations: Tensor, name: str | None) -> Tensor:
 
 
 class RelationAttention(nn.Module):
-    """Multi-head attention with a learnable head-by-relation table of biases.
+    """Multi-head attention with a learnable bias for each head and relation.
 
     Args:
-        hidden_dim: width of queries, keys and output.
-        num_heads: heads; each has ``max(1, hidden_dim // num_heads)`` columns.
-        reach: how many distances have a position vector of their own (0: none).
-        own: whether a query may look at itself, as the last key.
-        head_dim: columns per head, where the default does not suit.
-        null: if given, heads count. A head may look at *nothing*, a last key with this learnable
-            logit. It passes on minus the logarithm of its weight on nothing, and no values. A head
-            that looks evenly at n balls gives nothing ``1 / (1 + n e^-null)`` of its attention, so
-            its output counts balls. Hiding a ball of weight w lowers it by ``-log(1 - w)``.
-        only: the relation (or one of `WINDOWS`) that each head is restricted to, ``None`` for
-            none; heads beyond its end see every key.
+        hidden_dim: the width of queries, keys and output.
+        num_heads: the number of heads; each has ``max(1, hidden_dim // num_heads)`` columns.
+        reach: the number of distances that have their own position vector (0: none).
+        own: whether a query may attend to itself, as the last key.
+        head_dim: the number of columns per head, to override the default.
+        null: if given, the heads count balls. Each head has a null key as its last key, with this
+            initial value of its learnable logit. The output of a head is minus the logarithm of the
+            weight on the null key, and no values are used. A head that attends evenly to n balls
+            gives the null key the weight ``1 / (1 + n e^-null)``, so the output grows with n.
+            Hiding a ball of weight w changes the output by ``log(1 - w)``.
+        only: the relation (or member of `WINDOWS`) that each head is restricted to, or ``None``.
+            Heads beyond the end of this sequence see every key.
     """
 
     def __init__(
@@ -272,17 +285,19 @@ class RelationAttention(nn.Module):
         hidden: Tensor,
         distance: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """Attend.
+        """Compute the attention.
 
         Args:
-            query: ``(batch, query, hidden_dim)``; ``key (batch, key, hidden_dim)``, the past only.
+            query: ``(batch, query, hidden_dim)``.
+            key: the past balls, ``(batch, key, hidden_dim)``.
             relations: ``(batch, query, key, relation)``.
-            hidden: boolean, broadcastable to ``(batch, head, query, key)``.
-            distance: how far back each key lies, from 1, ``(batch, query, key)``.
+            hidden: a boolean mask, broadcastable to ``(batch, head, query, key)``.
+            distance: the distance of each key from the query, from 1, ``(batch, query, key)``.
 
         Returns:
-            the output ``(batch, query, hidden_dim)`` and the weights ``(batch, head, query, key)``,
-            with one more key at the end, the query itself or nothing, unless ``own`` is off.
+            The output ``(batch, query, hidden_dim)`` and the weights ``(batch, head, query, key)``.
+            Unless ``own`` is off, the weights have one more key at the end: the query itself, or
+            the null key.
         """
         heads = self.num_heads
         q = step("Q", split_heads(self.to_query(query), heads), "queries")
@@ -296,7 +311,8 @@ class RelationAttention(nn.Module):
             by_distance = torch.einsum("bhqd,hpd->bhqp", q, self.position)
             position = (distance - 1).clamp(0, self.position.shape[1] - 1)[:, None]
             content = content + by_distance.gather(-1, position.expand(-1, heads, -1, -1))
-        # content + relations @ bias.T with the heads in front, in one pass over memory.
+        # This computes content + relations @ bias.T in one pass over memory, with the heads in
+        # front.
         table = self.bias.expand(len(relations), -1, -1)
         columns = relations.movedim(-1, 1).flatten(2)
         logits = torch.baddbmm(content.flatten(2), table, columns).view(content.shape)
@@ -310,7 +326,7 @@ class RelationAttention(nn.Module):
             weights = hidden_softmax(logits, hidden)
             weights = self.probe(weights, content, bias)
         else:
-            # The last key is never hidden, so no row is without a key.
+            # The last key is never hidden, so every row has a visible key.
             weights = torch.cat([logits.masked_fill_(hidden, -math.inf), last], -1).softmax(-1)
             if self.probe.watched:
                 nothing = torch.zeros_like(last)
@@ -329,7 +345,7 @@ class RelationAttention(nn.Module):
         return self.to_output(join_heads(attended)), weights
 
     def _last_key(self, q: Tensor, query: Tensor) -> Tensor | None:
-        """The logit ``(batch, head, query, 1)`` of the key that is no past ball."""
+        """Return the logit ``(batch, head, query, 1)`` of the query itself or of the null key."""
         if self.null is not None:
             return self.null[:, None, None].expand(*q.shape[:-1], 1)
         if not self.own:
@@ -342,21 +358,23 @@ class RelationAttention(nn.Module):
 
 
 def counted(weights: Tensor) -> Tensor:
-    """The output of counting heads, ``(..., 1)``, from weights ``(..., key)``, nothing last."""
+    """Return the output of counting heads, ``(..., 1)``, from weights ``(..., key)`` with
+    the null key last.
+    """
     return -weights[..., -1:].clamp(min=MIN_WEIGHT).log()
 
 
 def feed_forward(hidden_dim: int, dropout: float) -> nn.Sequential:
-    """Two layers, the inner one twice as wide."""
+    """Return a feed-forward network of two layers; the hidden layer is twice as wide."""
     first, second = nn.Linear(hidden_dim, 2 * hidden_dim), nn.Linear(2 * hidden_dim, hidden_dim)
     return nn.Sequential(first, nn.GELU(), nn.Dropout(dropout), second)
 
 
 class RelationBlock(nn.Module):
-    """Attention, then a feed-forward layer, each added to what came in (pre-norm).
+    """Attention, then a feed-forward network, each with a residual connection (pre-norm).
 
-    ``attention`` are arguments of `RelationAttention`. Counting heads have neither the feed-forward
-    layer nor the residual: their counts are the whole output.
+    ``attention`` holds the arguments of `RelationAttention`. Counting heads have neither the
+    feed-forward network nor the residual connection: their counts are the whole output.
     """
 
     def __init__(
@@ -384,7 +402,9 @@ class RelationBlock(nn.Module):
         hidden: Tensor,
         distance: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """As `RelationAttention`; ``query`` and ``key`` are normalised here."""
+        """Compute the attention as in `RelationAttention`; ``query`` and ``key`` are
+        normalised here.
+        """
         attended, weights = self.attention(
             self.query_norm(query), self.query_norm(key), relations, hidden, distance
         )

@@ -1,4 +1,4 @@
-"""Heads and scales by name, what each looks at, and the balls before one as they see them."""
+"""The names of scales and heads, what each attends to, and the past balls as the heads see them."""
 
 from __future__ import annotations
 
@@ -16,22 +16,24 @@ SCALES: Final[dict[str, int]] = {
     "long": 20,
     "whole": 10_000,
 }
-"""Scale to window: deliveries, the current one included; for ``long``, earlier overs."""
+"""The window of each scale: the number of deliveries with the current one, or of earlier
+overs for ``long``.
+"""
 
 WINDOWED: Final = SCALE_NAMES[:4]
-"""The scales of a window of balls or overs."""
+"""The scales that see only a window of balls or overs."""
 
 RECENT: Final = SCALES["medium"] - 1
-"""How many balls before the current one count as recent."""
+"""The number of balls before the current one that count as recent."""
 
 SHORT_HISTORY: Final = 12
-"""Fewer balls before the current one are few."""
+"""An innings with fewer preceding balls than this has a short history."""
 
 UNNAMED: Final = "learned"
 """The pattern of a head that started without one."""
 
 UNSPECIALISED: Final = "unspecialised"
-"""What a head is called that has earned no name."""
+"""The name of a head whose measured behaviour matches no name."""
 
 QUESTIONS: Final[dict[str, str]] = {
     "recency": "where is the momentum now",
@@ -48,7 +50,7 @@ QUESTIONS: Final[dict[str, str]] = {
     "last_24": "how have the last 24 balls gone",
     UNNAMED: "free to learn its own",
 }
-"""The question that each relation answers, and that of a head without one."""
+"""The question that each relation answers, and the question for a head without a relation."""
 
 RELATION_BALLS: Final[dict[str, str]] = {
     "same_bowler": "this bowler's balls",
@@ -61,7 +63,7 @@ RELATION_BALLS: Final[dict[str, str]] = {
     "wicket_adjacent": "wickets and the balls beside them",
     "boundary": "fours and sixes",
 }
-"""What a head that is restricted to a relation, or to the last balls, may look at."""
+"""The balls that a head may attend to if it is restricted to a relation or to the last balls."""
 
 SCALE_QUESTIONS: Final[dict[str, str]] = {
     "micro": "the current over",
@@ -75,13 +77,17 @@ SHARES: Final[tuple[str, ...]] = (
     *("same_over", "same_bowler", "same_batsman", "same_matchup"),
     *("boundary", "wicket_adjacent", "boundary_cluster", "over_boundary", "same_stand"),
 )
-"""Relations whose share of attention is compared with uniform attention's."""
+"""The relations whose share of the attention is compared with their share under uniform
+attention.
+"""
 
 
 class WindowBall(NamedTuple):
-    """A ball before the current one, and which of `SHARES` it has to that."""
+    """A ball before the current one, and which of the relations in `SHARES` it has to the
+    current ball.
+    """
 
-    index: int  # type: ignore[assignment]  # the tuple's own index is of no use here
+    index: int  # type: ignore[assignment]  # tuple.index is not needed here
     label: str
     over: int
     batter: str
@@ -98,27 +104,27 @@ class WindowBall(NamedTuple):
 
 
 def head_key(number: int, pattern: str | None) -> str:
-    """``head_0_recency``, ``head_3_free``."""
+    """Return a key such as ``head_0_recency`` or ``head_3_free``."""
     return f"head_{number}_{pattern or 'free'}"
 
 
 def head_name(scale: str, number: int) -> str:
-    """``whole 0``, a head among those of every scale."""
+    """Return a name such as ``whole 0``, which is unique among the heads of all scales."""
     return f"{scale} {number}"
 
 
 def head_id(scale: str, number: int) -> str:
-    """``whole-0``: `head_name` in an address."""
+    """Return an id such as ``whole-0``: `head_name` for use in an address."""
     return f"{scale}-{number}"
 
 
 def relation_words(name: str) -> str:
-    """``same batsman``."""
+    """Return the relation in words, such as ``same batsman``."""
     return name.replace("_", " ")
 
 
 def head_words(number: int, earned: str | None) -> str:
-    """``head 2 (same batsman)``, or ``head 2`` where it has earned no name."""
+    """Return ``head 2 (same batsman)``, or ``head 2`` if the head has not been given a name."""
     if earned is None or earned == UNSPECIALISED:
         return f"head {number}"
     return f"head {number} ({relation_words(earned)})"

@@ -1,8 +1,8 @@
 """The encoders of the predictor: within a ball, and over the balls before it.
 
-Within a ball, named nodes hold what is known before it, in layers read from the top down. Over the
-past, five scales have heads with built-in biases. Each head of the scale ``whole`` sees one
-relation over the whole innings.
+Within a ball, named nodes hold what is known before the ball; they form layers that are read from
+the top down. Over the past, five scales have heads with built-in biases. Each head of the scale
+``whole`` is restricted to one relation over the whole innings.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from attnlens.reference.attention import hidden_softmax, unflattened
 
 
 class LayerAttention(nn.Module):
-    """One layer of the ball graph: attention from the layer above over this layer's nodes."""
+    """One layer of the ball graph: the layer above attends to the nodes of this layer."""
 
     def __init__(self, hidden_dim: int, nodes: tuple[str, ...], dropout: float) -> None:
         super().__init__()
@@ -44,12 +44,19 @@ class LayerAttention(nn.Module):
         self.probe = AttentionProbe(("batch", "query", "node"))
 
     def forward(self, nodes: Tensor, above: Tensor, hidden: Tensor) -> tuple[Tensor, Tensor]:
-        """``nodes (..., node, hidden_dim)``, ``above (..., hidden_dim)``, ``hidden (node,)``."""
+        """Return the layer's answer and its weights over the nodes.
+
+        Args:
+            nodes: ``(..., node, hidden_dim)``.
+            above: the answer of the layer above, ``(..., hidden_dim)``.
+            hidden: whether each node is hidden, ``(node,)``.
+        """
         nodes = step("X", nodes, "the layer's nodes")
         query = step("q", self.question + self.from_above(above), "what the layer is asked")
-        # (W n) · q = n · (Wᵀ q): one product per ball instead of one per node.
+        # (W n) · q = n · (Wᵀ q), which takes one product per ball instead of one per node.
         scores = query @ self.to_key.weight
-        # A sum of products: matrices of a few rows each are slow to multiply, and slower back.
+        # A sum of products is used because products of matrices with few rows are slow, and slower
+        # in the backward pass.
         logits = (nodes * scores[..., None, :]).sum(-1) * query.shape[-1] ** -0.5
         weights = step("a", self.probe(hidden_softmax(logits, hidden)), "attention to nodes")
         answer = self.to_value((weights[..., None] * nodes).sum(-2)) + above
@@ -58,7 +65,7 @@ class LayerAttention(nn.Module):
 
 
 class WithinBallEncoder(nn.Module):
-    """The ball graph: layer to node to number of features."""
+    """The graph within a ball: for each layer, the nodes and their numbers of features."""
 
     def __init__(
         self,
@@ -91,9 +98,9 @@ class WithinBallEncoder(nn.Module):
         self.layer_probe = AttentionProbe(("batch", "query", "layer"))
 
     def node(self, name: str, features: Tensor, is_known: Tensor | None = None) -> Tensor:
-        """A node's vector ``(..., hidden_dim)`` from its features ``(..., size)``.
+        """Return a node's vector ``(..., hidden_dim)`` from its features ``(..., size)``.
 
-        Where ``is_known`` ``(...)`` is false the learnt vector for "unknown" stands in.
+        Where ``is_known`` ``(...)`` is false, the learnt vector for "unknown" is returned instead.
         """
         value: Tensor = self.features[name](features)
         if is_known is not None:
@@ -101,11 +108,11 @@ class WithinBallEncoder(nn.Module):
         return value
 
     def forward(self, nodes: Mapping[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
-        """The ball's vector ``(..., hidden_dim)`` from its nodes, and the weights.
+        """Return the ball's vector ``(..., hidden_dim)`` from its nodes, and the attention weights.
 
-        Layers are read from the top down; one without a node in ``nodes`` gives no answer. The
-        weights are ``layers (..., layer)``, 0 for a layer without an answer, and ``(..., node)`` by
-        layer.
+        Layers are read from the top down; a layer without a node in ``nodes`` is skipped. The
+        weights are ``layers (..., layer)``, which is 0 for a skipped layer, and ``(..., node)`` for
+        each layer.
         """
         empty = torch.zeros_like(next(iter(nodes.values())))
         above, rows, weights, absent = empty, [], {}, []
@@ -138,25 +145,29 @@ _COUNTED: Final = (
     *("over_boundary", "wicket_adjacent", "boundary"),
 )
 WHOLE_RELATIONS: Final = tuple(relation for relation in _COUNTED for _ in range(2))
-"""The restriction of each head of the scale ``whole``: two heads count each relation."""
+"""The relation that each head of the scale ``whole`` is restricted to; two heads count each
+relation.
+"""
 
 _WHOLE_HEAD_DIM: Final = 8
 _NULL: Final = 1.5
-"""Initial logit of *nothing* in the heads of the scale ``whole``."""
+"""The initial logit of the null key in the heads of the scale ``whole``."""
 
 _MAX_OVERS: Final = 50
 _MAX_BALL_IN_OVER: Final = 20
 
 
 class TemporalEncoder(nn.Module):
-    """A window of balls, read by the last of them.
+    """An encoder over a window of balls, in which the last ball is the query.
 
     Args:
-        ball_dim: size of a ball vector.
-        hidden_dim: width of the encoder.
-        num_heads: heads 0, 1 and 2 start as recency, same bowler and same batsman, the rest free.
-        num_layers: with one layer a weight belongs to one ball; more layers mix past balls.
-        max_seq_len: deliveries in the window, the current one included.
+        ball_dim: the size of a ball vector.
+        hidden_dim: the width of the encoder.
+        num_heads: the number of heads. Heads 0, 1 and 2 start with biases for recency, same bowler
+            and same batsman; the other heads start without a bias.
+        num_layers: the number of layers. With one layer, each weight belongs to one ball; with more
+            layers, past balls mix.
+        max_seq_len: the number of deliveries in the window, the current one included.
         attention: further arguments of `RelationAttention`.
     """
 
@@ -188,9 +199,10 @@ class TemporalEncoder(nn.Module):
     def embed(
         self, vectors: Tensor, overs: Tensor, balls_in_over: Tensor, is_known: Tensor | None = None
     ) -> Tensor:
-        """Ball vectors at the encoder's width, with over and ball-in-over where ``is_known``.
+        """Project ball vectors to the encoder's width, and add the over and ball position where
+        ``is_known``.
 
-        Overs and deliveries beyond the embedded range share the last embedding.
+        Overs and deliveries beyond the embedded range use the last embedding.
         """
         over = overs.clamp(0, self.over.num_embeddings - 1)
         ball = balls_in_over.clamp(0, self.ball_in_over.num_embeddings - 1)
@@ -203,10 +215,10 @@ class TemporalEncoder(nn.Module):
     def read(
         self, query: Tensor, key: Tensor, relations: Tensor, hidden: Tensor, distance: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """One layer over past balls that have not mixed; see `RelationBlock`.
+        """Apply the only layer to past balls that have not been mixed; see `RelationBlock`.
 
         Raises:
-            ValueError: the encoder has several layers, which mix the past.
+            ValueError: the encoder has several layers, which mix the past balls.
         """
         if len(self.layers) != 1:
             raise ValueError("only an encoder with one layer reads balls that have not mixed")
@@ -221,14 +233,15 @@ class TemporalEncoder(nn.Module):
         balls_in_over: Tensor,
         mask: Tensor | None = None,
     ) -> Tensor:
-        """The last position's vector, ``(batch, hidden_dim)``.
+        """Return the vector of the last position, ``(batch, hidden_dim)``.
 
         Args:
             ball_sequence: ``(batch, ball, ball_dim)``; the last ball is the current one.
-            positions: place within the window, ``(batch, ball)`` or ``(ball,)``.
-            overs: over of each ball from 0, same shapes.
-            balls_in_over: delivery within its over, any count, same shapes.
-            mask: boolean ``(batch, ball)``, true where a ball is hidden (padding, say).
+            positions: the position within the window, ``(batch, ball)`` or ``(ball,)``.
+            overs: the over of each ball from 0, in the same shapes.
+            balls_in_over: the position of each delivery in its over, with any origin, in the same
+                shapes.
+            mask: a boolean ``(batch, ball)``, true where a ball is hidden (for example padding).
         """
         return self.last(ball_sequence, positions, overs, balls_in_over, mask)[0]
 
@@ -240,7 +253,9 @@ class TemporalEncoder(nn.Module):
         balls_in_over: Tensor,
         mask: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """As `forward`, with the last ball's weights ``(batch, head, ball)``, itself last."""
+        """Return the result of `forward`, and the last ball's weights ``(batch, head,
+        ball)``, itself last.
+        """
         positions, overs, balls_in_over = (
             torch.as_tensor(numbers, device=ball_sequence.device)
             .long()
@@ -250,8 +265,8 @@ class TemporalEncoder(nn.Module):
         length = ball_sequence.shape[1]
         distance = positions[:, :, None] - positions[:, None, :]
         hidden = causal(length, ball_sequence.device)
-        # Every query has the last ball's window: with several layers, windows of their own would
-        # let older balls in through the balls between.
+        # Every query uses the window of the last ball. If each query had its own window, several
+        # layers would pass on older balls through the balls in between.
         hidden = hidden | (distance[:, -1:] >= self.max_seq_len)
         if mask is not None:
             hidden = hidden | mask.bool()[:, None, :]
@@ -264,7 +279,7 @@ class TemporalEncoder(nn.Module):
         vectors, weights = self.embed(ball_sequence, overs, balls_in_over), relations
         for layer in self.layers:
             vectors, weights = layer(vectors, vectors, relations, hidden[:, None], distance)
-        # Among the keys the last ball is hidden from itself; its own weight is the extra last one.
+        # As a key, the last ball is hidden from itself; its own weight is the additional last one.
         own = weights[:, :, -1]
         return vectors[:, -1], torch.cat([own[..., : length - 1], own[..., length:]], -1)
 
@@ -274,10 +289,11 @@ def causal(length: int, device: torch.device | None = None) -> Tensor:
 
 
 class SpecializedTemporalAttention(nn.Module):
-    """Causal self-attention whose first heads lean to recent balls, bowler and batsman.
+    """Causal self-attention whose first heads are biased to recent balls, same bowler and same
+    batsman.
 
-    Head 0 adds ``-0.1`` per ball of distance, head 1 adds ``2.0`` to balls by the same
-    bowler, head 2 adds ``2.0`` to balls faced by the same batsman; all learnable.
+    Head 0 adds ``-0.1`` per ball of distance. Head 1 adds ``2.0`` to balls by the same bowler. Head
+    2 adds ``2.0`` to balls faced by the same batsman. All these biases are learnable.
     """
 
     def __init__(self, hidden_dim: int, num_heads: int = 6) -> None:
@@ -287,20 +303,20 @@ class SpecializedTemporalAttention(nn.Module):
     def forward(
         self, x: Tensor, same_bowler_mask: Tensor, same_batsman_mask: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Attend.
+        """Compute the attention.
 
         Args:
             x: ``(batch, ball, hidden_dim)``, oldest first.
-            same_bowler_mask: boolean or 0/1, ``(batch, query, key)`` or ``(query, key)``,
-                true where the two balls have the same bowler.
-            same_batsman_mask: likewise for the batsman.
+            same_bowler_mask: boolean or 0/1, ``(batch, query, key)`` or ``(query, key)``, true
+                where the two balls have the same bowler.
+            same_batsman_mask: the same for the batsman.
 
         Returns:
-            output ``(batch, ball, hidden_dim)`` and attn_weights
-            ``(batch, head, ball, ball)``; no ball looks at a later one.
+            The output ``(batch, ball, hidden_dim)`` and the weights ``(batch, head, ball, ball)``.
+            No ball attends to a later ball.
         """
         batch, length, _ = x.shape
-        # A ball is a key of its own here; the masks apply to it too.
+        # Here each ball is also a key for itself, and the masks apply to that key too.
         hidden = torch.ones(length, length, dtype=torch.bool, device=x.device).triu(1)
         positions = torch.arange(length, device=x.device)
         relations = x.new_zeros(batch, length, length, len(RELATIONS))
@@ -316,15 +332,17 @@ class SpecializedTemporalAttention(nn.Module):
 
 
 class MultiScaleTemporalEncoder(nn.Module):
-    """The past at several scales: six balls, twelve, thirty-six, earlier overs, the whole innings.
+    """The past at five scales: 6 balls, 12 balls, 36 balls, earlier overs, and the whole innings.
 
     Args:
-        ball_dim: size of a ball vector.
-        hidden_dim: width of every scale and of the result.
-        heads: scale to number of heads; a scale that it does not name is left out. The four scales
-            of a window unless given.
-        num_layers: layers per ball scale; with one, a weight belongs to a ball.
-        strict: whether heads 1 and 2 of a window see only balls of the same bowler and batsman.
+        ball_dim: the size of a ball vector.
+        hidden_dim: the width of every scale and of the result.
+        heads: the number of heads of each scale; a scale that is not named is left out. The default
+            has the four windowed scales.
+        num_layers: the number of layers of each ball scale; with one layer, each weight belongs to
+            one ball.
+        strict: whether heads 1 and 2 of a windowed scale see only balls of the same bowler and the
+            same batsman.
     """
 
     def __init__(
@@ -374,15 +392,17 @@ class MultiScaleTemporalEncoder(nn.Module):
         return module
 
     def over_summaries(self, vectors: Tensor, balls: Balls, visible: Tensor, overs: int) -> Tensor:
-        """A GRU's last state over each over's visible balls, ``(batch, query, over, hidden_dim)``.
+        """Return a GRU's last state over each over's visible balls, ``(batch, query, over,
+        hidden_dim)``.
 
-        Hidden balls are skipped: they do not move the state. It is zero for an over without a
-        visible one.
+        Hidden balls are skipped and do not change the state. The state is zero for an over without
+        a visible ball.
 
         Args:
-            vectors: past ball vectors ``(batch, key, ball_dim)``.
-            visible: ``(batch, query, key)``; a query axis of 1 shares the summaries.
-            overs: how many overs to summarise, from over 0.
+            vectors: the vectors of past balls, ``(batch, key, ball_dim)``.
+            visible: ``(batch, query, key)``; with a query axis of size 1, all queries share the
+                summaries.
+            overs: the number of overs to summarise, from over 0.
         """
         batch, queries, keys = visible.shape
         if not keys:
@@ -394,7 +414,8 @@ class MultiScaleTemporalEncoder(nn.Module):
         return unflattened(state[back], 0, (batch, queries, overs))
 
     def _run(self, balls: Tensor, visible: Tensor) -> Tensor:
-        # Visible steps come first, in order. The state after that many steps skips hidden balls.
+        # Visible balls are moved to the front in order. The state after that number of steps
+        # therefore ignores the hidden balls.
         order = (~visible).to(torch.int8).argsort(dim=1, stable=True)
         states, _ = self.summarise(balls.gather(1, order[..., None].expand(balls.shape)))
         count = visible.sum(1)
@@ -417,22 +438,24 @@ class MultiScaleTemporalEncoder(nn.Module):
         place_known: Tensor | None = None,
         summaries: Tensor | None = None,
     ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-        """Every scale's vector and weights, for every query.
+        """Return the vector and the weights of every scale for every query.
 
         Args:
-            query: current ball vectors ``(batch, query, ball_dim)``; ``key``: those of past balls.
-            relations: `relate`'s table.
-            overs: earlier overs to summarise.
-            shared: ``(batch, key)`` if visibility differs between queries only by what is past
-                for them; each over is then summarised once, not once per query.
+            query: the vectors of the current balls, ``(batch, query, ball_dim)``.
+            key: the vectors of the past balls.
+            relations: the result of `relate`.
+            overs: the number of earlier overs to summarise.
+            shared: ``(batch, key)``. It is given if each query sees all these keys that come before
+                it; each over is then summarised once rather than once per query.
             in_windows: ``(batch,)``, false where only ``whole`` sees past balls.
             place_known: ``(batch, query)``, false where a query may not know its over.
-            summaries: `over_summaries` for all queries ``(batch, over, hidden_dim)``, precomputed.
+            summaries: the result of `over_summaries` for all queries ``(batch, over, hidden_dim)``,
+                if it is already computed.
 
         Returns:
-            vectors ``(batch, query, hidden_dim)`` and weights ``(batch, head, query, key)``, by
-            scale. Keys are the past balls from the first that any query's window reaches, or the
-            overs on ``long``; the last key is the query itself, or nothing on ``whole``.
+            The vectors ``(batch, query, hidden_dim)`` and the weights ``(batch, head, query, key)``
+            by scale. The keys are the past balls from the first that is in any query's window, or
+            the overs for ``long``. The last key is the query itself, or the null key for ``whole``.
         """
         distance = current.index[:, :, None] - past.index[:, None, :]
         distance = step("d", distance, "how many balls back")
@@ -449,7 +472,7 @@ class MultiScaleTemporalEncoder(nn.Module):
                     asking, key, current, past, visible, relations, overs, shared, summaries
                 )
             else:
-                # Leave out keys that no query's window reaches.
+                # Leave out keys that are in no query's window.
                 in_window = (distance > 0) & (distance < window)
                 reached = in_window.flatten(0, 1).any(0).nonzero()[:, 0]
                 first = int(reached[0]) if len(reached) else visible.shape[-1]
@@ -484,7 +507,9 @@ class MultiScaleTemporalEncoder(nn.Module):
         shared: Tensor | None,
         summaries: Tensor | None,
     ) -> tuple[Tensor, Tensor]:
-        """The scale ``long``: the overs before the current one, each as its summary."""
+        """Apply the scale ``long``, whose keys are the summaries of the overs before the
+        current one.
+        """
         long = self.encoder("long")
         membership = (past.over[..., None] == torch.arange(overs, device=key.device)).to(key.dtype)
         earlier = visible & (past.over[:, None, :] < current.over[:, :, None])
@@ -497,7 +522,7 @@ class MultiScaleTemporalEncoder(nn.Module):
             summaries = self.over_summaries(key, past, shared[:, None], overs)[:, 0]
         if summaries is not None:
             return long.read(asking, summaries, table, hidden, gap)
-        # One row per query: each has its own summaries.
+        # Each query has its own summaries, so each query becomes a row of the batch.
         each = self.over_summaries(key, past, earlier, overs)
         each = step("X_{long}", each, "each over, its balls read by a GRU", as_input=True)
         shape = each.shape[:2]
@@ -514,19 +539,20 @@ class MultiScaleTemporalEncoder(nn.Module):
     def forward(
         self, full_sequence: Tensor, current_over_start: int | Tensor, over_summaries: Tensor
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        """The temporal vector of the last ball of a sequence.
+        """Return the temporal vector of the last ball of a sequence.
 
         Args:
             full_sequence: ``(batch, ball, ball_dim)``; the last ball is the current one.
-            current_over_start: position in the sequence of the first ball of the current
-                over, one number or ``(batch,)``. Balls before it are taken as overs of six.
-            over_summaries: ``(batch, over, hidden_dim)`` or ``(batch, over, ball_dim)``,
-                the earlier overs, oldest first; the over axis may be empty.
+            current_over_start: the position in the sequence of the first ball of the current over,
+                as one number or ``(batch,)``. The balls before that position are treated as overs
+                of six balls.
+            over_summaries: ``(batch, over, hidden_dim)`` or ``(batch, over, ball_dim)``, the
+                earlier overs, oldest first; the over axis may be empty.
 
         Returns:
-            h_temporal ``(batch, hidden_dim)`` and the last ball's weights by scale, each
-            ``(batch, head, key)``: the window's balls (or the overs) oldest first, the ball itself
-            last.
+            The temporal vector ``(batch, hidden_dim)``, and the last ball's weights by scale, each
+            ``(batch, head, key)``. The keys are the balls of the window (or the overs), oldest
+            first, and then the ball itself.
         """
         batch, length, _ = full_sequence.shape
         device = full_sequence.device

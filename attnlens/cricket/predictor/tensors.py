@@ -1,8 +1,9 @@
-"""From an innings to arrays: the query side and the past side of each ball.
+"""Convert an innings to arrays: the query side and the past side of each ball.
 
-The **query** side of a ball holds what is known before it; its only running totals are the
-scoreboard's. The **past** side, which later balls may look at, holds the ball's own outcome, its
-place in the innings, who played it and their ratings. It holds nothing about other past balls.
+The **query** side of a ball holds what is known before the ball is bowled; its only running totals
+are those of the scoreboard. The **past** side is what later balls may attend to. It holds the
+ball's own outcome, its position in the innings, the players and their ratings, and nothing about
+other past balls.
 """
 
 from __future__ import annotations
@@ -33,10 +34,10 @@ from attnlens.files import Floats, Floats32, Integers
 
 OVER_CLASSES: Final = 20
 RATING_SCALE: Final = np.float32(4)
-"""Ratings are a few tenths; this brings them to the scale of the other features."""
+"""The factor that brings ratings, which are a few tenths, to the scale of the other features."""
 
 _RATED: Final = len(OUTCOMES) + 1
-"""Features of a rating: the vector, and the number of balls behind it."""
+"""The number of features of a rating: the vector, and the number of balls on which it is based."""
 
 NODES: Final[dict[str, dict[str, int]]] = {
     "global": {"venue": 24, "team_context": 24, "match_importance": 5 + KIND_SIZE + _RATED},
@@ -49,10 +50,12 @@ NODES: Final[dict[str, dict[str, int]]] = {
     },
     "actor": {"batsman_identity": 14, "bowler_identity": 13},
 }
-"""The ball graph: layer, node, number of features, all known before the ball."""
+"""The ball graph: for each layer, the nodes and their numbers of features, all known before
+the ball.
+"""
 
 TODAY_DEVIATION: Final = 0.25
-"""Assumed standard deviation of a ground's ratings between days."""
+"""The assumed standard deviation of a ground's ratings between days."""
 
 SCOREBOARD_NODES: Final = tuple(NODES["match_state"])
 _SCOREBOARD_SIZE: Final = sum(NODES["match_state"].values())
@@ -61,26 +64,29 @@ PAST_NODES: Final = ("phase_state", "batsman_identity", "bowler_identity")
 """The nodes of a past ball."""
 
 PAST_OUTCOME_SIZE: Final = len(OUTCOMES) + 3
-"""One-hot outcome; total runs, boundary and penalty flags (the surprise is the model's)."""
+"""The one-hot outcome, total runs, boundary flag and penalty flag. The model adds the
+surprise itself.
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InningsArrays:
-    """One innings as arrays; the first axis of each is the delivery.
+    """One innings as arrays; the first axis of each array is the delivery.
 
     Attributes:
-        nodes: node name to features ``(n, size)``, query side.
-        phase: `phase_state` features for the past side, without the free hit ``(n, 26)``.
-        past_outcome: the outcome as a past ball has it ``(n, 14)``.
+        nodes: the features of each node ``(n, size)``, for the query side.
+        phase: the `phase_state` features for the past side, without the free hit ``(n, 26)``.
+        past_outcome: the outcome features of the ball as a past ball ``(n, 14)``.
         base: log-probabilities from the scoreboard alone ``(n, 11)``.
-        usual: log-probabilities in the match's competition lately with such a scoreboard,
-            whoever plays (`attnlens.cricket.predictor.day_tables`), ``(n, 11)``.
-        prior: log-probabilities from kind of cricket, over and innings alone ``(n, 11)``.
-        ratings: name to rating vector ``(n, 11)``: striker bowler venue teams era today; the
-            era's with that of the competition.
-        batter, non_striker, bowler: numbers of the players within the match.
-        outcome: class number, -1 for a ball not yet bowled.
-        met: whether the ratings have seen the striker, bowler and venue before.
+        usual: recent log-probabilities in the match's competition for such a scoreboard, for
+            average players (`attnlens.cricket.predictor.day_tables`), ``(n, 11)``.
+        prior: log-probabilities from the kind of cricket, the over and the innings alone ``(n,
+            11)``.
+        ratings: the rating vectors ``(n, 11)`` by name: striker, bowler, venue, teams, era and
+            today. The era's vector includes the competition's.
+        batter, non_striker, bowler: the players' numbers within the match.
+        outcome: the class number, or -1 for a ball not yet bowled.
+        met: whether the ratings already know the striker, the bowler and the venue.
     """
 
     nodes: dict[str, Floats32]
@@ -106,7 +112,7 @@ class InningsArrays:
 
 
 class Encoded(Protocol):
-    """One innings as arrays, and which innings of which match it is."""
+    """One innings as arrays, with the id of the match and the number of the innings."""
 
     @property
     def match_id(self) -> str: ...
@@ -118,10 +124,11 @@ class Encoded(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BaseModel:
-    """Outcome probabilities from the scoreboard and the kind of cricket: a network and a table.
+    """A network and a table that predict outcomes from the scoreboard and the kind of cricket.
 
     Attributes:
-        weights: alternating matrices ``(in, out)`` and biases ``(out,)``; tanh between.
+        weights: alternating matrices ``(in, out)`` and biases ``(out,)``, with tanh between the
+            layers.
         prior: log-probabilities by `table_of`, innings and over, ``(TABLES, 2, 20, 11)``.
         everything: log-probabilities over all balls, ``(11,)``.
     """
@@ -132,13 +139,17 @@ class BaseModel:
 
     @property
     def last_over(self) -> Floats:
-        """Of each outcome in the last over of a chase, by `table_of`, ``(TABLES, 11)``."""
+        """The outcome probabilities in the last over of a chase, by `table_of`, ``(TABLES,
+        11)``.
+        """
         odds = np.exp(self.prior[:, 1, -1].astype(np.float64))
         probabilities: Floats = odds / odds.sum(-1, keepdims=True)
         return probabilities
 
     def log_probabilities(self, scoreboard: Floats32) -> Floats32:
-        """From `base_inputs`, ``(n, BASE_SIZE) -> (n, 11)``."""
+        """Return log-probabilities from the result of `base_inputs`, ``(n, BASE_SIZE) ->
+        (n, 11)``.
+        """
         value = scoreboard
         last = len(self.weights) // 2 - 1
         for layer in range(last + 1):
@@ -151,14 +162,14 @@ class BaseModel:
         return logs
 
     def of_innings(self, match: Match, innings: Innings) -> Floats32:
-        """Log-probabilities of every delivery of an innings, ``(n, 11)``."""
+        """Return the log-probabilities of every delivery of an innings, ``(n, 11)``."""
         if not innings.deliveries:
             return np.zeros((0, len(self.everything)), np.float32)
         return self.log_probabilities(base_inputs(match, scoreboard(match, innings)))
 
 
 def balls_in_over(deliveries: Sequence[Delivery]) -> list[int]:
-    """Each delivery's number within its over, from 1, legal or not."""
+    """Return each delivery's position in its over, from 1; all deliveries count, legal or not."""
     n_met: Counter[int] = Counter()
     numbers = []
     for ball in deliveries:
@@ -168,7 +179,7 @@ def balls_in_over(deliveries: Sequence[Delivery]) -> list[int]:
 
 
 def batting_positions(deliveries: tuple[Delivery, ...]) -> list[int]:
-    """The batter's place in the batting order, from 1, in order of appearance."""
+    """Return each batter's position in the batting order, from 1, in order of appearance."""
     order: dict[str, int] = {}
     for ball in deliveries:
         for player in (ball.batter, ball.non_striker):
@@ -177,7 +188,7 @@ def batting_positions(deliveries: tuple[Delivery, ...]) -> list[int]:
 
 
 def scoreboard(match: Match, innings: Innings) -> dict[str, Floats32]:
-    """Features of the five match-state nodes, each ``(deliveries, size)``."""
+    """Return the features of the five match-state nodes, each ``(deliveries, size)``."""
     quota, target, balls = quota_of(match, innings), innings.target, innings.deliveries
     fields = ("legal_balls_before", "score_before", "wickets_before", "over")
     legal, score, wickets, over = (
@@ -225,14 +236,16 @@ def scoreboard(match: Match, innings: Innings) -> dict[str, Floats32]:
 
 
 def base_inputs(match: Match, nodes: dict[str, Floats32]) -> Floats32:
-    """The scoreboard and the kind of cricket as one row per ball, ``(n, BASE_SIZE)``."""
+    """Return the scoreboard and the kind of cricket as one row per ball, ``(n, BASE_SIZE)``."""
     board = [nodes[name] for name in SCOREBOARD_NODES]
     kind = np.tile(np.array(kind_of_cricket(match), np.float32), (len(board[0]), 1))
     return np.concatenate([*board, kind], axis=1)
 
 
 def match_importance(match: Match, innings: Innings, ratings: Ratings) -> list[float]:
-    """Event, years since 2015, how established each side is, kind of cricket, competition."""
+    """Return features of the match: event, years since 2015, each side's experience, kind,
+    competition.
+    """
     event = str(match.event.get("name", "")).lower()
     year = match.date.year + match.date.timetuple().tm_yday / 366 if match.date else 2020.0
     experience = []
@@ -255,9 +268,11 @@ def match_importance(match: Match, innings: Innings, ratings: Ratings) -> list[f
 def rate_today(
     match: Match, innings: Innings, ratings: Ratings, base: BaseModel
 ) -> tuple[Floats32, int]:
-    """The rating of today from the match's earlier innings ``(11,)``, and their number of balls.
+    """Return today's rating from the match's earlier innings ``(11,)``, and the number of their
+    balls.
 
-    One Newton step from zero, as for the ratings, with a prior of `TODAY_DEVIATION`.
+    This is one Newton step from zero, as for the ratings, with a prior deviation of
+    `TODAY_DEVIATION`.
     """
     surprise = np.zeros(len(OUTCOMES), np.float32)
     information = np.full(len(OUTCOMES), TODAY_DEVIATION**-2, np.float32)
@@ -278,7 +293,7 @@ def rate_today(
 
 
 def usual_of(match: Match, innings: Innings, base: Floats32, ratings: Ratings) -> Floats32:
-    """Outcome probabilities in the match's competition lately with such a scoreboard.
+    """Return recent outcome probabilities in the match's competition for such a scoreboard.
 
     Args:
         base: log-probabilities from the scoreboard alone, ``(n, 11)``.
@@ -299,7 +314,7 @@ def usual_of(match: Match, innings: Innings, base: Floats32, ratings: Ratings) -
 def encode_innings(
     match: Match, innings: Innings, ratings: Ratings, base: BaseModel
 ) -> InningsArrays:
-    """Arrays for every delivery of ``innings``, with the current ``ratings``."""
+    """Return the arrays for every delivery of ``innings``, with the current ``ratings``."""
     deliveries = innings.deliveries
     count = len(deliveries)
     nodes = scoreboard(match, innings)
@@ -371,7 +386,7 @@ def encode_innings(
 
 
 def _past_outcome(deliveries: Sequence[Delivery], outcome: Integers) -> Floats32:
-    """The outcome features of each ball that later balls see, ``(n, PAST_OUTCOME_SIZE)``."""
+    """Return the outcome features of each ball as a past ball, ``(n, PAST_OUTCOME_SIZE)``."""
     features = np.zeros((len(deliveries), PAST_OUTCOME_SIZE), np.float32)
     bowled = np.flatnonzero(outcome >= 0)
     features[bowled, outcome[bowled]] = 1

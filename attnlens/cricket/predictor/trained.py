@@ -1,4 +1,4 @@
-"""A trained predictor: network, card, ratings on any day, and the players it knows."""
+"""A trained predictor: its network, card, ratings on any day, and known players."""
 
 from __future__ import annotations
 
@@ -57,12 +57,13 @@ class Trained:
     """A network trained on matches, with its knowledge of players, venues and sides.
 
     Attributes:
-        name: the name it ships under, or the file's stem; ``sha256``: of the file.
+        name: the name of a shipped checkpoint, or the stem of the file.
+        sha256: the digest of the file.
         card: training dates, match types and figures, as plain data.
         calibration: see `attnlens.cricket.predictor.calibration`.
-        win: the value of states, fitted on matches up to the card's ``win_until``.
-        trained_on: `identity_of` the matches it was trained and validated on; ``None`` if the file
-            does not list them.
+        win: the model of win probabilities, fitted on matches up to the card's ``win_until``.
+        trained_on: the `identity_of` each match used for training and validation; ``None`` if the
+            file does not list them.
     """
 
     name: str
@@ -76,12 +77,12 @@ class Trained:
     trained_on: frozenset[int] | None = None
 
     def date(self, key: str) -> datetime.date | None:
-        """A date of the card, such as ``trained_until``."""
+        """Return a date of the card, such as ``trained_until``."""
         value = self.card.get(key)
         return None if value is None else datetime.date.fromisoformat(value)
 
     def knows_a_team(self, teams: Sequence[str]) -> bool:
-        """Whether one of the teams was trained on; true if the card does not list teams."""
+        """Return whether one of the teams was in training; true if the card does not list teams."""
         trained = set(self.card.get("teams", []))
         return not trained or not teams or not trained.isdisjoint(teams)
 
@@ -93,7 +94,7 @@ class TrainedPredictor(Trained):
     model: FullModel
 
     def earned(self, scale: str) -> list[str]:
-        """The name each head of a scale has earned."""
+        """Return the name of each head of a scale, based on its measured behaviour."""
         heads = self.model.sizes.heads[scale]
         names = self.card.get("earned", {}).get(scale, [])
         return [*names, *[UNSPECIALISED] * heads][:heads]
@@ -120,7 +121,7 @@ def save_trained(
 
 
 def load_predictor(model: str | os.PathLike[str] | None = None) -> TrainedPredictor:
-    """A predictor by name (``bundled``, ``measured``) or file; the bundled one by default.
+    """Load a predictor by name (``bundled``, ``measured``) or from a file; ``bundled`` by default.
 
     Raises:
         CheckpointError: the file is missing, damaged, or of another kind or version.
@@ -139,7 +140,8 @@ def load_predictor(model: str | os.PathLike[str] | None = None) -> TrainedPredic
             for scale, heads in sizes.heads.items()
         ):
             raise ValueError("its scales and their heads are others")
-        # A JSON object need not keep the order of layers and nodes.
+        # A JSON object need not preserve the order of layers and nodes, so the order of NODES is
+        # used.
         network = FullModel(replace(sizes, graph=NODES))
         network.load_state_dict(tensors_under("model.", checkpoint.tensors))
         predictor = TrainedPredictor(
@@ -154,13 +156,15 @@ def load_predictor(model: str | os.PathLike[str] | None = None) -> TrainedPredic
 def checked_checkpoint(
     metadata: Json, number: int, names: Mapping[str, list[str]], path: Path
 ) -> Iterator[None]:
-    """Turn errors while a checkpoint is assembled into a `CheckpointError`.
+    """Convert errors during the loading of a checkpoint to a `CheckpointError`.
 
     Args:
-        number: the format that is read; ``names``: the features the network was trained on.
+        number: the format number that can be read.
+        names: the names of the features and outcomes that the network must have been trained on.
 
     Raises:
-        CheckpointError: it is of another format, was trained on other features, or is damaged.
+        CheckpointError: the checkpoint has another format, was trained on other features, or is
+            damaged.
     """
     format_number = metadata.get("format")
     if format_number != number:
@@ -185,15 +189,17 @@ def _other_features(path: Path) -> CheckpointError:
 
 
 def tensors_under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The tensors whose names begin with the prefix, without it."""
+    """Return the tensors whose names begin with the prefix, and remove the prefix from the
+    names.
+    """
     return {k.removeprefix(prefix): value for k, value in tensors.items() if k.startswith(prefix)}
 
 
 def knowledge_of(checkpoint: Checkpoint, kinds: Sequence[str]) -> dict[str, Any]:
-    """The fields of `Trained` that a checkpoint holds beside its network.
+    """Return the fields of `Trained` that a checkpoint holds besides its network.
 
     Raises:
-        KeyError, ValueError: they are damaged.
+        KeyError, ValueError: the fields are damaged.
     """
     tensors, metadata = checkpoint.tensors, checkpoint.metadata
     identities = tensors.get("seen")
@@ -211,7 +217,7 @@ def knowledge_of(checkpoint: Checkpoint, kinds: Sequence[str]) -> dict[str, Any]
 
 
 def check_card(card: Any) -> Json:
-    """The card, as it stands.
+    """Return the card unchanged after checking it.
 
     Raises:
         AttributeError, TypeError, ValueError: a member has the wrong type.
@@ -229,10 +235,10 @@ def check_card(card: Any) -> Json:
 
 
 def identity_of(match: Match) -> int | None:
-    """A signed 64-bit number for the match, from its first day and the two sides.
+    """Return a signed 64-bit number for the match, computed from its first day and the two sides.
 
-    It is the same whatever file holds the match: the ground, which collections spell differently,
-    is left out. ``None`` without a date or teams.
+    The number does not depend on the file. The ground is not used, since collections spell it
+    differently. The result is ``None`` without a date or teams.
     """
     if match.date is None or not match.teams:
         return None
@@ -243,12 +249,12 @@ def identity_of(match: Match) -> int | None:
 
 
 def identities(matches: Iterable[Match]) -> frozenset[int]:
-    """`identity_of` all matches that have one."""
+    """Return the `identity_of` each match, without matches that have none."""
     return frozenset(filter(None, map(identity_of, matches)))
 
 
 def distinct_matches(matches: Iterable[Match]) -> Iterator[Match]:
-    """Each match once: the same balls of the same day and sides are the same match."""
+    """Yield each match once. Matches with the same day, sides and balls are the same match."""
     hashes: set[int] = set()
     for match in matches:
         balls = tuple(
@@ -262,7 +268,7 @@ def distinct_matches(matches: Iterable[Match]) -> Iterator[Match]:
 
 
 def known_tensors(trained: Trained) -> dict[str, Tensor]:
-    """The tensors of a checkpoint beside its network: base model, ratings, training matches."""
+    """Return a checkpoint's tensors without its network: base model, ratings, training matches."""
     base, ratings = trained.base, trained.ratings
     arrays = {f"base.{number}": weight for number, weight in enumerate(base.weights)}
     arrays |= {"base.prior": base.prior, "base.everything": base.everything}
@@ -271,7 +277,7 @@ def known_tensors(trained: Trained) -> dict[str, Tensor]:
         table = ratings.tables[name]
         rows = len(table.keys)
         tensors[f"ratings.{name}.rating"] = torch.from_numpy(table.rating[:rows]).half()
-        # Stored as a variance, which fits sixteen bits; the precision does not.
+        # The variance is stored because it fits sixteen bits, unlike the precision.
         tensors[f"ratings.{name}.variance"] = torch.from_numpy(1 / table.precision[:rows]).half()
         tensors[f"ratings.{name}.balls"] = torch.from_numpy(table.balls[:rows]).int()
         tensors[f"ratings.{name}.keys"] = text_tensor(list(table.keys))
@@ -288,17 +294,17 @@ def known_tensors(trained: Trained) -> dict[str, Tensor]:
 
 
 def base_of(tensors: dict[str, Tensor]) -> BaseModel:
-    """The base model of a checkpoint's tensors.
+    """Build the base model from a checkpoint's tensors.
 
     Raises:
-        KeyError, ValueError: it is damaged.
+        KeyError, ValueError: the tensors are damaged.
     """
     arrays = {name: tensor.numpy() for name, tensor in tensors_under("base.", tensors).items()}
     prior, everything = arrays.pop("prior"), arrays.pop("everything")
     base = BaseModel(tuple(arrays[str(n)] for n in range(len(arrays))), prior, everything)
     if base.prior.shape != (TABLES, 2, OVER_CLASSES, len(OUTCOMES)):
         raise ValueError("its table of overs has the wrong shape")
-    # A forward pass finds matrices that do not fit each other.
+    # A forward pass detects matrices whose shapes do not match.
     log_probs = base.log_probabilities(np.zeros((1, BASE_SIZE), np.float32))
     if base.everything.shape != (len(OUTCOMES),) or log_probs.shape != (1, len(OUTCOMES)):
         raise ValueError("its scoreboard model has the wrong shape")
@@ -306,10 +312,10 @@ def base_of(tensors: dict[str, Tensor]) -> BaseModel:
 
 
 def ratings_of(tensors: dict[str, Tensor], until: str | None, kinds: Sequence[str]) -> Ratings:
-    """The ratings of a checkpoint's tensors.
+    """Build the ratings from a checkpoint's tensors.
 
     Raises:
-        KeyError, ValueError: they are damaged.
+        KeyError, ValueError: the tensors are damaged.
     """
     ratings = Ratings(kinds=tuple(kinds))
     for name in kinds:
@@ -333,25 +339,27 @@ def ratings_of(tensors: dict[str, Tensor], until: str | None, kinds: Sequence[st
 
 
 def _single(stored: Tensor) -> Floats32:
-    """In single precision, by numpy: torch would start its threads for it."""
+    """Convert to single precision with numpy, because torch would start its threads for this."""
     return stored.numpy().astype(np.float32)
 
 
 _MAX_LISTED_NAMES: Final = 8
 _MAX_SUGGESTIONS: Final = 5
 _NEW: Final = "new:"
-"""Prefix of the name of somebody who has not played yet."""
+"""The prefix for the name of a player who has not played yet."""
 
 
 def person_called(name: str, match: Match, predictor: TrainedPredictor, option: str) -> Player:
-    """The player a name, a part of one or a registry id means, people of the match first.
+    """Return the player that a name, a part of a name or a registry id refers to.
+
+    Players of the match are searched before those in the ratings.
 
     Args:
-        name: with the prefix ``new:``, a player whom neither the match nor the ratings know.
+        name: with the prefix ``new:``, a player who is in neither the match nor the ratings.
         option: the option that gave the name, for messages.
 
     Raises:
-        InputError: nobody, or several, have that name.
+        InputError: the name matches nobody, or several players.
     """
     written = " ".join(name.split())
     if written.lower().startswith(_NEW) and written[len(_NEW) :].strip():
@@ -382,7 +390,7 @@ def person_called(name: str, match: Match, predictor: TrainedPredictor, option: 
 
 
 def _nearest(sought: str, names: set[str]) -> list[str]:
-    """Known names spelt like the one sought, as a whole or in one word."""
+    """Return known names with a spelling close to the sought name, as a whole or in one word."""
     forms: dict[str, list[str]] = defaultdict(list)
     for name in sorted(names):
         words = name.casefold().split()
@@ -397,7 +405,7 @@ def _nearest(sought: str, names: set[str]) -> list[str]:
 
 
 def sides_of(match: Match, player: Player) -> set[str]:
-    """The teams the player bats, bowls or is listed for; empty if not in the match."""
+    """Return the teams that the player bats, bowls or is listed for; empty if not in the match."""
     teams = {team for team, squad in match.players.items() if player.name in squad}
     for side in match.innings:
         for ball in side.deliveries:
@@ -426,7 +434,9 @@ def refuse_wrong_side(match: Match, innings: Innings, player: Player, option: st
 
 
 def rated_players(predictor: TrainedPredictor) -> list[Player]:
-    """Every player in the ratings; one without a known name is called by the key."""
+    """Return every player in the ratings; the key is used as the name of a player without a
+    known name.
+    """
     ratings = predictor.ratings
     rated = {
         key
@@ -443,18 +453,18 @@ T = TypeVar("T", bound=Trained)
 
 
 class Timeline(Generic[T]):
-    """A predictor's ratings on any date.
+    """The ratings of a predictor on any date.
 
-    A match later than the predictor's own ratings gets those, updated with the history in between;
-    an earlier match gets ratings made from the history alone. Without a history (``None``) every
-    match gets the predictor as it is.
+    A match later than the predictor's own ratings gets these ratings, updated with the part of the
+    history in between. An earlier match gets ratings computed from the history alone. Without a
+    history (``None``), every match gets the predictor unchanged.
     """
 
     def __init__(self, predictor: T, history: Iterable[Match] | None) -> None:
         self.predictor = predictor
         self._is_dated = history is not None
         self._names = predictor.ratings.copy() if self._is_dated else predictor.ratings
-        # Thousands of matches may be given: keep only their updates.
+        # The history may have thousands of matches, so only their updates are kept.
         taught: dict[datetime.date, list[MatchUpdate]] = defaultdict(list)
         for match in distinct_matches(history or ()):
             if match.dates and (innings := _lessons_of(match, predictor.base)):
@@ -468,9 +478,10 @@ class Timeline(Generic[T]):
         self._started: str | None = None
 
     def predictor_for(self, match: Match) -> T:
-        """The predictor with the ratings of the day before ``match``; unchanged without a date.
+        """Return the predictor with the ratings of the day before ``match``; unchanged without a
+        date.
 
-        Cheapest if matches come in order of date.
+        This is fastest if matches are passed in order of date.
         """
         day = match.date
         if day is None or not self._is_dated:
@@ -511,13 +522,16 @@ def _lessons_of(match: Match, base: BaseModel) -> list[tuple[Innings, Floats32, 
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """What an update of ratings has learnt.
+    """What an update of the ratings has learnt.
 
     Attributes:
-        matches: number learnt; ``already_known``: not later than ratings and tables;
-            ``undated``: without a date.
-        dates: of the first and the last match learnt; ``days``: number of distinct days.
-        completed: earlier matches that filled in a day table which the checkpoint lacked.
+        matches: the number of matches learnt.
+        already_known: the number of matches that are not later than the ratings and tables.
+        undated: the number of matches without a date.
+        dates: the days of the first and the last match learnt.
+        days: the number of distinct days.
+        completed: the number of earlier matches used to fill a day table that the checkpoint
+            lacked.
     """
 
     matches: int
@@ -531,15 +545,16 @@ class Added:
 def update_ratings(
     predictor: TrainedPredictor, matches: Iterable[Match], *, last: datetime.date | None = None
 ) -> tuple[TrainedPredictor, Added]:
-    """The predictor with every later match learnt, date by date; its weights are the same.
+    """Return the predictor after learning every later match, date by date; its weights do not
+    change.
 
     A day table that the checkpoint lacks learns from all matches.
 
     Args:
-        last: later matches than this day are left out.
+        last: matches after this day are left out.
 
     Returns:
-        the updated predictor, unchanged if there was nothing to learn, and what was added.
+        The updated predictor, unchanged if there was nothing to learn, and what was added.
     """
     distinct = {match.match_id: match for match in distinct_matches(matches)}
     before = predictor.ratings.until or datetime.date.min
@@ -566,7 +581,8 @@ def update_ratings(
         card = card | {"ratings_until": until, "ratings_added": entries}
     ratings = predictor.ratings.copy()
     for day, played in by_date(match for match in lessons if max(match.dates) > complete):
-        # On a day that the ratings have learnt, only the tables learn, and no player is added.
+        # On a day that the ratings have already learnt, only the tables learn, and no player is
+        # added.
         updates = [
             ratings.update_of(match, _lessons_of(match, predictor.base), create=day > before)
             for match in played

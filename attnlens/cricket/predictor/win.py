@@ -1,9 +1,10 @@
-"""The value of a state: the probability that the side batting wins; and the ledger of a match.
+"""The probability that the batting side wins from a state of the match, and the ledger of a match.
 
-A logistic model of its state values a chase. A first innings is valued by that same chase, on
-average over the totals it may lead to, so the value does not jump when the innings ends. Both
-models know the state and what was expected before the match, but not who bowls or bats. Nothing
-moves between balls. The ledger lists what each ball did to a side's probability of winning.
+In a chase, a logistic model gives the probability from the state. In a first innings, the
+probability is the average, over the totals that the innings may reach, of the probability in the
+chase that would follow. The probability therefore does not jump between the innings. Both models
+know the state and the form before the match, but not the current bowler or batter. The probability
+does not change between balls. The ledger lists how much each ball changed a side's win probability.
 """
 
 from __future__ import annotations
@@ -24,25 +25,27 @@ from attnlens.cricket.predictor.form import FULL_BALLS, Form, PreMatch
 from attnlens.files import Flags, Floats
 
 RUNS: Final = np.array([0, 1, 2, 3, 4, 5, 6, 0, 1, 1, 1], float)
-"""Typical runs of each of `OUTCOMES`."""
+"""The typical runs of each of `OUTCOMES`."""
 
 _LEGAL: Final = np.array([outcome not in ("wd", "nb") for outcome in OUTCOMES])
 _FALLEN: Final = np.array([outcome == "W" for outcome in OUTCOMES], float)
 
 LONGEST: Final = 120
-"""States of longer innings, in legal balls, have no value."""
+"""The win probability is undefined in innings longer than this number of legal balls."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class States:
-    """States of an innings, arrays of one shape: runs so far, legal balls left, wickets in hand."""
+    """States of an innings as arrays of one shape: runs so far, legal balls left, wickets
+    in hand.
+    """
 
     score: Floats
     left: Floats
     wickets: Floats
 
     def after(self) -> States:
-        """The states after each outcome, with a last axis of `OUTCOMES`."""
+        """Return the states after each outcome; the last axis is `OUTCOMES`."""
         return States(
             self.score[..., None] + RUNS,
             np.maximum(self.left[..., None] - _LEGAL, 0),
@@ -51,18 +54,19 @@ class States:
 
     @property
     def over(self) -> Flags:
-        """Whether no balls or no wickets are left."""
+        """Whether there are no balls or no wickets left."""
         ended: Flags = (self.left == 0) | (self.wickets == 0)
         return ended
 
 
 @dataclass(frozen=True, slots=True)
 class Contest:
-    """Target and length of an innings, and the form before the match.
+    """The target and length of an innings, and the form before the match.
 
     Attributes:
-        target: runs needed to win, 0 in a first innings; ``quota``: legal balls.
-        kind: the number of the kind of cricket in `attnlens.cricket.match.competition.KINDS`.
+        target: the runs needed to win, or 0 in a first innings.
+        quota: the number of legal balls.
+        kind: the index of the kind of cricket in `attnlens.cricket.match.competition.KINDS`.
     """
 
     chase: bool
@@ -73,10 +77,10 @@ class Contest:
 
 
 def contest_of(match: Match, innings: Innings, form: Form) -> Contest | None:
-    """The contest of an innings; ``None`` where win probabilities are undefined.
+    """Return the contest of an innings; ``None`` where win probabilities are undefined.
 
     They are undefined in unlimited cricket, in innings of more than `LONGEST` balls, in super
-    overs, and in a chase whose target the file lacks or has from later.
+    overs, and in a chase whose target is missing from the file or was set after the chase began.
     """
     if innings.super_over or innings.number > 2:
         return None
@@ -91,19 +95,19 @@ def contest_of(match: Match, innings: Innings, form: Form) -> Contest | None:
 
 
 def chase_of(match: Match) -> Innings | None:
-    """The second innings, if it has a ball."""
+    """Return the second innings, or ``None`` if no ball of it was bowled."""
     sides = [side for side in match.innings if side.number == 2 and not side.super_over]
     return next((side for side in sides if side.deliveries), None)
 
 
 def is_revised(match: Match) -> bool:
-    """Whether the chase's target differs from the first innings' total plus one."""
+    """Return whether the chase's target differs from the first innings' total plus one."""
     chase = chase_of(match)
     return chase is not None and chase.target != match.innings[0].total + 1
 
 
 def states_before(innings: Innings, quota: float) -> States:
-    """The state before every delivery, arrays ``(deliveries,)``."""
+    """Return the state before every delivery, as arrays ``(deliveries,)``."""
     rows = [
         (
             ball.score_before,
@@ -116,9 +120,9 @@ def states_before(innings: Innings, quota: float) -> States:
 
 
 def states_then(innings: Innings, quota: float) -> States:
-    """The state after every delivery, arrays ``(deliveries,)``.
+    """Return the state after every delivery, as arrays ``(deliveries,)``.
 
-    It equals the state before the next delivery, so it includes runs awarded in between.
+    This equals the state before the next delivery, so it includes penalty runs awarded in between.
     """
     before, last = states_before(innings, quota), innings.deliveries[-1]
     final = (
@@ -131,7 +135,9 @@ def states_then(innings: Innings, quota: float) -> States:
 
 
 def won(match: Match, team: str) -> float | None:
-    """1 if the side won, 0 if it lost, 0.5 for a tie; ``None`` without a result on the field."""
+    """Return 1 for a win, 0 for a defeat, 0.5 for a tie, or ``None`` without a result on
+    the field.
+    """
     outcome = outcome_of(match)
     if outcome.get("method"):
         return None
@@ -142,10 +148,10 @@ def won(match: Match, team: str) -> float | None:
 
 
 def chase_result(match: Match, chase: Innings) -> float | None:
-    """1 for a successful chase, 0 for a failed one, 0.5 for a tie; ``None`` if undecided.
+    """Return 1 for a successful chase, 0 for a failed one, 0.5 for a tie, or ``None`` if undecided.
 
-    A side that stops with wickets and balls left, such as for lack of batters, has lost if the
-    stated margin fits its total.
+    A side may stop with wickets and balls left, for example because no batter is fit. In that case
+    it has lost if the stated margin matches its total.
     """
     result = derived_result(match)
     if result is not None:
@@ -159,37 +165,41 @@ def chase_result(match: Match, chase: Innings) -> float | None:
 
 
 MAX_LOG_ODDS: Final = 7.6
-"""Limit of the log-odds of an undecided match (0.05% to 99.95%)."""
+"""The limit of the log-odds of an undecided match (0.05% to 99.95%)."""
 
 _DEVIATION: Final = 1.5
-"""Standard deviation of a ball's runs, divided by the square root of their mean."""
+"""The standard deviation of a ball's runs, divided by the square root of their mean."""
 
 _MIN_RATE: Final = 0.4
 _AHEAD: Final = 0.6
-"""Largest lead or deficit of an innings, in runs a ball."""
+"""The limit of an innings' lead over, or deficit to, the expected run rate, in runs per ball."""
 
 _RESOURCES: Final = (6, 10, 16, 25, 40)
 _TYPICAL: Final = 16
 _MARGINS: Final = (None, 8, 14, 25)
-"""Balls per wicket in hand for the features of remaining runs and of chases; ``None``: no limit."""
+"""The assumed balls per wicket in hand in the features of remaining runs and of chases;
+``None``: no limit.
+"""
 
 MAX_TOTAL: Final = 450
-"""Larger totals of a first innings are valued like this one."""
+"""A larger total of a first innings is valued like this total."""
 
 N_QUANTILES: Final = 15
 _LOW, _HIGH = 1, 13
-"""Indices of the quantiles 0.1 and 0.9 among `N_QUANTILES` equally spaced ones."""
+"""The indices of the quantiles 0.1 and 0.9 among `N_QUANTILES` equally spaced quantiles."""
 
 
 def balls_available(balls: Floats, wickets: Floats, per_wicket: float) -> Floats:
-    """Balls that a side can expect to face, limited by balls left and by wickets."""
+    """Return the number of balls that a side can expect to face, limited by balls left and
+    wickets.
+    """
     lasting = wickets * per_wicket
     together: Floats = balls * lasting / np.sqrt(balls**2 + lasting**2).clip(1e-6)
     return together
 
 
 def run_rate(level: Floats, batting: Floats) -> Floats:
-    """Expected runs a ball of a side."""
+    """Return a side's expected runs per ball."""
     rate: Floats = np.maximum((level + batting) / FULL_BALLS, _MIN_RATE)
     return rate
 
@@ -198,10 +208,10 @@ def chase_features(
     needed: Floats, score: Floats, left: Floats, wickets: Floats, quota: Floats, target: Floats,
     level: Floats, batting: Floats, bowling: Floats,
 ) -> Floats:  # fmt: skip
-    """The features of the log-odds of a chase, ``(..., features)``.
+    """Return the features of the log-odds of a chase, ``(..., features)``.
 
-    The first `N_RISING` never fall when fewer runs are needed or more wickets are in hand: their
-    weights are not negative.
+    The first `N_RISING` features never fall when fewer runs are needed or more wickets are in hand;
+    their weights are not negative.
     """
     needed, left = np.maximum(needed, 0.5), np.maximum(left, 0.5)
     rate, share = run_rate(level, batting), left / FULL_BALLS
@@ -229,10 +239,11 @@ N_RISING: Final = 4 * len(_MARGINS) + 8
 def remaining_features(
     score: Floats, left: Floats, wickets: Floats, quota: Floats, level: Floats, batting: Floats
 ) -> Floats:
-    """The features of the mean of the remaining runs, ``(..., features)``.
+    """Return the features of the mean of the remaining runs, ``(..., features)``.
 
-    Each is 0 where balls or wickets are spent. The weights of the first `N_BRINGING` are not
-    negative: more balls or wickets do not bring fewer runs, nor does a score that is ahead.
+    Each feature is 0 if no balls or no wickets are left. The weights of the first `N_BRINGING`
+    features are not negative, so more balls, more wickets or a higher score never lower the
+    expected runs.
     """
     bowled, rate = quota - left, run_rate(level, batting)
     ahead = ((score - rate * bowled) / (bowled + 30)).clip(-_AHEAD, _AHEAD)
@@ -249,7 +260,7 @@ N_BRINGING: Final = 3 * len(_RESOURCES)
 
 
 def variance_features(left: Floats, wickets: Floats, level: Floats, batting: Floats) -> Floats:
-    """The features of the variance of the remaining runs; their weights are not negative."""
+    """Return the features of the variance of the remaining runs; their weights are not negative."""
     rate = run_rate(level, batting)
     runs = [rate * balls_available(left, wickets, per_wicket) for per_wicket in (_TYPICAL, 40)]
     features = [part for each in runs for part in (each, each * left / 60)]
@@ -258,7 +269,7 @@ def variance_features(left: Floats, wickets: Floats, level: Floats, batting: Flo
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TotalRange:
-    """The projected total of a first innings: mean and middle 80%, in runs."""
+    """The projected total of a first innings: the mean and the middle 80%, in runs."""
 
     low: Floats
     mean: Floats
@@ -268,22 +279,24 @@ class TotalRange:
 _STORED: Final = ("chase", "remaining", "variance", "quantiles")
 
 FINISH: Final = 9
-"""From this many balls left, `finish_values` gain weight in a chase; at the last ball they are all.
+"""From this number of balls left in a chase, `finish_values` are mixed in with growing weight; at
+the last ball only they count.
 
-Chosen on chases of 11 May to 23 October 2024.
+The value was chosen on chases of 11 May to 23 October 2024.
 """
 
 
 @lru_cache(maxsize=8)
 def finish_values(probabilities: tuple[float, ...]) -> Floats:
-    """The probability of winning a chase whose balls all have the same outcome probabilities.
+    """Return the probability of winning a chase whose balls all have the same outcome
+    probabilities.
 
-    By dynamic programming over the last `FINISH` balls. More runs than sixes off all of them are
-    assumed impossible.
+    The values are computed by dynamic programming over the last `FINISH` balls. Needing more runs
+    than a six off every ball is assumed impossible.
 
     Returns:
-        by runs needed, legal balls left and wickets in hand,
-        ``(6 * FINISH + 2, FINISH + 1, ALL_OUT + 1)``.
+        The probability by runs needed, legal balls left and wickets in hand, ``(6 * FINISH + 2,
+        FINISH + 1, ALL_OUT + 1)``.
     """
     values = np.zeros((6 * FINISH + 2, FINISH + 1, ALL_OUT + 1))
     values[0] = 1.0
@@ -301,14 +314,16 @@ def finish_values(probabilities: tuple[float, ...]) -> Floats:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WinModel:
-    """The value of every state of a limited-overs match.
+    """The win probability from every state of a limited-overs match.
 
     Attributes:
-        chase: weights of `chase_features`.
-        remaining, variance: weights of `remaining_features` and `variance_features`.
-        quantiles: of what a total differs from its mean by, in deviations, `N_QUANTILES`.
-        last_over: probabilities of the outcomes in the last over of a chase, by kind of cricket
-            ``(kinds, 11)``: a chase's last balls are valued by them (`finish_values`).
+        chase: the weights of `chase_features`.
+        remaining, variance: the weights of `remaining_features` and `variance_features`.
+        quantiles: the `N_QUANTILES` quantiles of a total's difference from its mean, in standard
+            deviations.
+        last_over: the outcome probabilities in the last over of a chase, by kind of cricket
+            ``(kinds, 11)``. The last balls of a chase are valued with these probabilities
+            (`finish_values`).
     """
 
     chase: Floats
@@ -318,13 +333,13 @@ class WinModel:
     last_over: Floats | None = None
 
     def value(self, contest: Contest, states: States) -> Floats:
-        """The win probability of the batting side in every state; 1 and 0 only if decided."""
+        """Return the batting side's win probability in every state; 1 or 0 only if decided."""
         if not contest.chase:
             return self._setting(contest, states)
         needed = contest.target - states.score
         values = self._chasing(contest, needed, states)
         if self.last_over is not None:
-            # More balls left never lower the value.
+            # The maximum over fewer balls ensures that more balls left never lower the value.
             exact = finish_values(tuple(self.last_over[contest.kind].tolist()))
             fewer = (
                 self._finishing(contest, needed, states, left, exact)
@@ -338,7 +353,7 @@ class WinModel:
         return np.where(needed <= 0, 1.0, values)
 
     def projected(self, contest: Contest, states: States) -> TotalRange:
-        """The projected total of a first innings from every state."""
+        """Return the projected total of a first innings from every state."""
         mean, deviation = self._remaining(contest, states)
         low, high = (
             states.score + np.maximum(mean + deviation * self.quantiles[at], 0)
@@ -359,7 +374,9 @@ class WinModel:
     def _finishing(
         self, contest: Contest, needed: Floats, states: States, left: int, exact: Floats
     ) -> Floats:
-        """The values of a chase with so many balls left, or with its own if these are fewer."""
+        """Return the values of a chase with ``left`` balls left, or with its own number if
+        that is smaller.
+        """
         balls = np.minimum(states.left, left)
         at = (needed.clip(0, len(exact) - 1), balls, states.wickets)
         share = ((FINISH + 1 - balls) / FINISH).clip(0, 1)
@@ -376,7 +393,9 @@ class WinModel:
         return np.maximum(features @ self.remaining, 0), np.sqrt(np.maximum(variance, 0))
 
     def _setting(self, contest: Contest, states: States) -> Floats:
-        """The probability of the side batting first, from the chases of the totals it may make."""
+        """Return the win probability of the side batting first, from the chases of its
+        possible totals.
+        """
         totals = np.arange(MAX_TOTAL + 1.0)
         form = contest.form
         chased = Contest(True, 0.0, contest.quota, PreMatch(form.level, form.bowling, form.batting))
@@ -390,17 +409,18 @@ class WinModel:
         return values / len(self.quantiles)
 
     def to_tensors(self) -> dict[str, Tensor]:
-        """Everything, by name."""
+        """Return all weights by name."""
         return {name: torch.from_numpy(getattr(self, name)) for name in _STORED}
 
     @classmethod
     def from_tensors(
         cls, tensors: Mapping[str, Tensor], last_over: Floats | None = None
     ) -> Self | None:
-        """The model of `to_tensors`; ``None`` where there are none, or those of an older model.
+        """Build the model from `to_tensors`; ``None`` if tensors are missing, as in older
+        checkpoints.
 
         Raises:
-            ValueError: they are damaged.
+            ValueError: the tensors are damaged.
         """
         if not set(_STORED) <= set(tensors):
             return None
@@ -419,11 +439,12 @@ class WinModel:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InningsValues:
-    """The value of every state of an innings for the side that bats.
+    """The batting side's win probability in every state of an innings.
 
     Attributes:
-        states: before every delivery.
-        before: the value of each ``(n,)``; ``actual``: of the state that it led to ``(n,)``.
+        states: the state before every delivery.
+        before: the value of each state ``(n,)``.
+        actual: the value of the state after each delivery ``(n,)``.
     """
 
     contest: Contest
@@ -435,13 +456,13 @@ class InningsValues:
 def innings_values(
     win: WinModel | None, form: Form, match: Match, innings: Innings
 ) -> InningsValues | None:
-    """Win probabilities before and after every delivery; ``None`` where they are undefined.
+    """Return win probabilities before and after every delivery; ``None`` where they are undefined.
 
-    The last ball of a first innings leads to the first ball of the chase, and the last ball of a
-    chase to the result, however the innings ended.
+    The state after the last ball of a first innings is the start of the chase. The value after the
+    last ball of a chase is the result, however the innings ended.
 
     Args:
-        form: of the day before the match.
+        form: the form on the day before the match.
     """
     contest = contest_of(match, innings, form)
     if contest is None or win is None or not innings.deliveries:
@@ -458,13 +479,14 @@ def innings_values(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WinChances:
-    """Win probabilities of the batting side for every delivery of an innings.
+    """The win probabilities of the batting side for every delivery of an innings.
 
     Attributes:
-        before: its probability of winning before the ball, that of the state ``(n,)``.
-        expected: the mean of ``after`` over the forecast ``(n,)``.
-        after: after each outcome ``(n, 11)``; ``actual``: after what happened ``(n,)``.
-        projected: the total before each ball; ``None`` in a chase.
+        before: the win probability in the state before the ball ``(n,)``.
+        expected: the mean of ``after``, weighted by the forecast ``(n,)``.
+        after: the win probability after each possible outcome ``(n, 11)``.
+        actual: the win probability after the actual outcome ``(n,)``.
+        projected: the projected total before each ball; ``None`` in a chase.
     """
 
     before: Floats
@@ -477,12 +499,12 @@ class WinChances:
 def win_chances(
     win: WinModel | None, form: Form, match: Match, innings: Innings, forecast: Floats
 ) -> WinChances | None:
-    """`innings_values`, and the values after each outcome by a forecast ``(n, 11)``."""
+    """Return `innings_values` and the values after each outcome, with a forecast ``(n, 11)``."""
     values = innings_values(win, form, match, innings)
     if values is None or win is None:
         return None
     after = win.value(values.contest, values.states.after())
-    # A rounded forecast may sum to a little more than 1.
+    # The probabilities of a rounded forecast may sum to slightly more than 1.
     expected = (forecast * after).sum(-1).clip(0, 1)
     is_chase = values.contest.chase
     projected = None if is_chase else win.projected(values.contest, values.states)
@@ -494,10 +516,10 @@ Values = InningsValues | WinChances
 
 @dataclass(frozen=True, slots=True)
 class WinMove:
-    """One change of the win probability of the ledger's side, in points from -1 to 1.
+    """One change of the win probability of the ledger's side, from -1 to 1.
 
     Attributes:
-        index: the delivery, from 1; of a ``revised target`` the first of the chase.
+        index: the delivery, from 1; for a ``revised target``, the first delivery of the chase.
     """
 
     innings: int
@@ -508,11 +530,12 @@ class WinMove:
 
 @dataclass(frozen=True, slots=True)
 class WinLedger:
-    """Every move of a side's probability of winning, in order.
+    """Every change of a side's win probability, in order.
 
     Attributes:
-        before: its probability before the match; ``result``: 1 won, 0 lost, a half for a tie.
-        entries: their points, and ``before``, sum to ``result``.
+        before: the win probability before the match.
+        result: 1 for a win, 0 for a defeat, 0.5 for a tie.
+        entries: the changes; ``before`` plus the sum of their points is ``result``.
     """
 
     team: str
@@ -523,7 +546,7 @@ class WinLedger:
 
 @dataclass(frozen=True, slots=True)
 class WinAdded:
-    """Win probability that a player added for his side, with bat and ball, -1 to 1."""
+    """The win probability, from -1 to 1, that a player added for his side with bat and ball."""
 
     name: str
     side: str
@@ -533,14 +556,14 @@ class WinAdded:
 def win_ledger(
     match: Match, innings: Sequence[tuple[Innings, Values]], team: str
 ) -> WinLedger | None:
-    """The ledger of a match for one of its sides.
+    """Return the ledger of a match for one of its sides.
 
     Args:
-        innings: both innings with the values of their states, of `innings_values` or
+        innings: both innings with the values of their states, from `innings_values` or
             `win_chances`.
 
     Returns:
-        ``None`` if one of the innings has no values, or if the balls do not decide the match.
+        The ledger, or ``None`` if an innings has no values or if the balls do not decide the match.
     """
     if [side.number for side, _ in innings] != [1, 2]:
         return None
@@ -567,16 +590,16 @@ def win_ledger(
 
 
 _ROUNDING = 1e-9
-"""Smaller differences are rounding: the same state, computed in another order."""
+"""A smaller difference is a rounding error: the same state, computed in another order."""
 
 
 def players_added(match: Match, ledger: WinLedger) -> tuple[WinAdded, ...]:
-    """Win probability added by every player who took part in a ball, largest first.
+    """Return the win probability added by every player who took part in a ball, largest first.
 
-    A ball's points, extras included, go to the batter who faced it and, with the opposite sign, to
-    the bowler. For a wicket that is not the bowler's, such as a run out, they go to the batter who
-    is out and to the first named fielder, or else to the bowler. Points of a revised target are
-    not assigned.
+    The points of a ball, extras included, go to the batter who faced it and, with the opposite
+    sign, to the bowler. A wicket that is not credited to the bowler, such as a run out, is assigned
+    to the batter who is out and to the first named fielder, or to the bowler if no fielder is
+    named. The points of a revised target are not assigned.
     """
     balls = {
         (side.number, ball.index): (side, ball)
@@ -598,7 +621,7 @@ def players_added(match: Match, ledger: WinLedger) -> tuple[WinAdded, ...]:
 
 
 def _credited(ball: Delivery) -> tuple[str, str]:
-    """The names of the batter, and of the fielder or bowler, who get a ball's points."""
+    """Return the names of the batter and of the fielder or bowler who get a ball's points."""
     fielding = (out for out in ball.wickets if out.counts and out.kind in NOT_THE_BOWLERS)
     wicket = next(fielding, None)
     if wicket is None:

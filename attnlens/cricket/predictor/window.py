@@ -1,4 +1,4 @@
-"""Tensors of balls: a training batch, the window of one ball, the predictions of a match."""
+"""Tensors of balls: a training batch, the window of one ball, and the predictions for a match."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from attnlens.reference import one_thread as one_thread
 
 
 def to_tensor(array: np.ndarray[Any, Any]) -> Tensor:
-    """A copy of an array in torch's own memory, which begins at a multiple of 64 bytes.
+    """Copy an array into torch's own memory, which is aligned to 64 bytes.
 
     Alignment can change the order of summation in a matrix product.
     """
@@ -33,7 +33,7 @@ def to_tensor(array: np.ndarray[Any, Any]) -> Tensor:
 
 
 def stacked(arrays: Sequence[np.ndarray[Any, Any]], length: int, fill: float = 0) -> Tensor:
-    """Arrays of one kind as ``(batch, length, ...)``, padded at the end."""
+    """Stack arrays to ``(batch, length, ...)``, padded at the end."""
     first = arrays[0]
     if len(arrays) == 1 and len(first) == length:
         return to_tensor(first)[None]
@@ -44,7 +44,7 @@ def stacked(arrays: Sequence[np.ndarray[Any, Any]], length: int, fill: float = 0
 
 
 def query_side(innings: Sequence[InningsArrays], length: int) -> Batch:
-    """``graph_data`` for every ball of each innings, ``(innings, length, ...)``."""
+    """Return ``graph_data`` for every ball of each innings, ``(innings, length, ...)``."""
     return {
         "nodes": _tables([arrays.nodes for arrays in innings], innings[0].nodes, length),
         "base": stacked([arrays.base for arrays in innings], length),
@@ -53,7 +53,7 @@ def query_side(innings: Sequence[InningsArrays], length: int) -> Batch:
 
 
 def past_side(innings: Sequence[InningsArrays], length: int) -> Batch:
-    """The past side of each ball, ``(innings, length, ...)``."""
+    """Return the past side of each ball, ``(innings, length, ...)``."""
     nodes = [{**arrays.nodes, "phase_state": arrays.phase} for arrays in innings]
     return {
         "nodes": _tables(nodes, PAST_NODES, length),
@@ -72,7 +72,7 @@ def _tables(
 
 
 def balls(innings: Sequence[InningsArrays], length: int) -> Balls:
-    """`Balls` of every innings, padded with ball 1 of over -1, which no query sees."""
+    """Return the `Balls` of every innings, padded with ball 1 of over -1, which no query sees."""
     fills = {"over": -1, "ball_in_over": 1}
     kinds = {
         name: stacked([getattr(arrays, name) for arrays in innings], length, fills.get(name, 0))
@@ -86,17 +86,17 @@ def balls(innings: Sequence[InningsArrays], length: int) -> Balls:
 
 
 def training_batch(innings: Sequence[InningsArrays]) -> tuple[Batch, Tensor]:
-    """Every ball of every innings as a query over the balls before it.
+    """Build a batch in which every ball of every innings is a query over the balls before it.
 
     Returns:
-        the predictor's batch, and the outcomes ``(innings, length)``, -1 for padding.
+        The predictor's batch, and the outcomes ``(innings, length)`` with -1 for padding.
     """
     length = max(len(arrays) for arrays in innings)
     identity = balls(innings, length)
     real = stacked([np.ones(len(arrays), bool) for arrays in innings], length)
     order = torch.ones(length, length, dtype=torch.bool).tril(-1)
     visible = order & real[:, None, :]
-    # Padding queries stand in over 0, so that over distances stay small.
+    # Padding queries are put into over 0, so that distances in overs stay small.
     batch = {
         "graph_data": query_side(innings, length),
         "sequence": {
@@ -112,7 +112,9 @@ def training_batch(innings: Sequence[InningsArrays]) -> tuple[Batch, Tensor]:
 
 
 def window_batch(innings: InningsArrays, position: int) -> Batch:
-    """The ball at ``position``, from 0, as the one query over all ``position`` balls before it."""
+    """Build a batch whose only query is the ball at ``position`` (from 0), with all balls
+    before it.
+    """
     length = position + 1
     head = [truncate(innings, length)]
     identity = balls(head, length)
@@ -131,7 +133,7 @@ def window_batch(innings: InningsArrays, position: int) -> Batch:
 
 
 def truncate(innings: InningsArrays, length: int) -> InningsArrays:
-    """The first ``length`` balls."""
+    """Return the first ``length`` balls."""
 
     def head(value: Any) -> Any:
         if isinstance(value, dict):
@@ -147,7 +149,9 @@ def to_device(value: Any, device: torch.device) -> Any:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BallWindow:
-    """A ball and everything before it in its innings: ``past``, oldest first as the key axis is."""
+    """A ball, and the balls before it in its innings: ``past``, oldest first, in the order
+    of the keys.
+    """
 
     match: Match
     innings: Innings
@@ -162,7 +166,7 @@ class BallWindow:
 
 
 def window_for(match: Match, reference: BallReference, predictor: TrainedPredictor) -> BallWindow:
-    """The window of one ball, with ratings as the predictor holds them.
+    """Return the window of one ball, with the predictor's current ratings.
 
     Raises:
         BallNotFoundError: the ball has not been bowled in this file.
@@ -179,7 +183,7 @@ def window_for(match: Match, reference: BallReference, predictor: TrainedPredict
 
 
 def cut_window(match: Match, innings: Innings, arrays: InningsArrays, index: int) -> BallWindow:
-    """The window of ball ``index`` of an innings that is encoded already."""
+    """Return the window of ball ``index`` of an innings that is already encoded."""
     position = index - 1
     batch = window_batch(arrays, position)
     sequence = batch["sequence"]
@@ -205,7 +209,9 @@ def cut_window(match: Match, innings: Innings, arrays: InningsArrays, index: int
 
 
 DIGITS: Final = 8
-"""Enough that a probability before a ball is the mean of those after it to six digits."""
+"""With this number of decimals, the probability before a ball equals the mean of those
+after it to six digits.
+"""
 
 COLUMNS: Final[tuple[str, ...]] = (
     *("match_id", "innings", "index", "label", "batter", "bowler", "actual"),
@@ -217,16 +223,16 @@ COLUMNS: Final[tuple[str, ...]] = (
 """The columns of a prediction, in order."""
 
 Row: TypeAlias = dict[str, str | int | float | None]
-"""A delivery by `COLUMNS`; win probabilities of the batting side are ``None`` without a value."""
+"""A delivery by `COLUMNS`. The batting side's win probabilities are ``None`` if undefined."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InningsForecast:
-    """An innings, and what was expected of each of its deliveries before it was bowled.
+    """An innings, and the forecast for each of its deliveries before it was bowled.
 
     Attributes:
-        chances: outcome probabilities ``(deliveries, 11)``.
-        winning: win probabilities; ``None`` where they are undefined.
+        chances: the outcome probabilities ``(deliveries, 11)``.
+        winning: the win probabilities; ``None`` where they are undefined.
     """
 
     innings: Innings
@@ -236,7 +242,9 @@ class InningsForecast:
 
 
 def forecast_innings(match: Match, predictor: TrainedPredictor) -> Iterator[InningsForecast]:
-    """Every innings with a ball bowled, in file order, each in one pass."""
+    """Forecast every innings with at least one ball, in file order. Each innings takes one
+    forward pass.
+    """
     for innings in match.innings:
         if not innings.deliveries:
             continue
@@ -250,7 +258,9 @@ def forecast_innings(match: Match, predictor: TrainedPredictor) -> Iterator[Inni
 
 
 def predict_match(match: Match, predictor: TrainedPredictor) -> Iterator[Row]:
-    """One row per delivery of `forecast_innings`; its own outcome stands in ``actual``."""
+    """Yield one row per delivery of `forecast_innings`; ``actual`` is the delivery's own
+    outcome.
+    """
     for forecast in forecast_innings(match, predictor):
         innings, winning = forecast.innings, forecast.winning
         free = free_hits(innings.deliveries)
