@@ -1,1 +1,3 @@
-"""The next over, token by token: an encoder-decoder, what it looked at, and the check."""
+"""The forecast of the next over: an encoder-decoder, its cross-attention, and the tested
+effects.
+"""

@@ -1,7 +1,7 @@
-"""The reference model ``cricket``: writes an over token by token from the balls before it.
+"""The reference model ``cricket``, which generates an over token by token from the balls before it.
 
-An encoder reads up to `OverSizes.history` past balls, a decoder writes the over. One layer each,
-post-norm (Vaswani et al. 2017, "Attention Is All You Need", section 3)::
+An encoder reads up to `OverSizes.history` past balls, and a decoder generates the over. Each has
+one layer with post-norm (Vaswani et al. 2017, "Attention Is All You Need", section 3)::
 
     H_0 = drop(X W_in √d + P)                      past balls, oldest first, padded on the left
     H_1 = norm(H_0 + attention(H_0, H_0))
@@ -12,7 +12,7 @@ post-norm (Vaswani et al. 2017, "Attention Is All You Need", section 3)::
     Y_3 = norm(Y_2 + ReLU(Y_2 W_1 + b_1) W_2 + b_2)
     logits = Y_3 W_out + b
 
-Padding is hidden: a past of no balls gives cross-attention of zeros.
+Padding is masked. If there are no past balls, the cross-attention is zero.
 """
 
 from __future__ import annotations
@@ -37,13 +37,14 @@ _MAX_SIZE: Final = 8192
 
 @dataclass(frozen=True, slots=True)
 class OverSizes:
-    """Every size of the model; the defaults are the reference configuration.
+    """The sizes of the model; the defaults are the reference configuration.
 
     Attributes:
-        history: past balls that the encoder reads at most, of ``features`` numbers each.
-        context: numbers that describe the match as the over begins.
-        length: tokens of an over at most.
-        dropout: after the positions of the encoder.
+        history: the maximum number of past balls that the encoder reads.
+        features: the number of features of each past ball.
+        context: the number of features that describe the match at the start of the over.
+        length: the maximum number of tokens in an over.
+        dropout: the dropout after the encoder's positional encoding.
     """
 
     history: int = 128
@@ -62,10 +63,10 @@ class OverSizes:
 
     @classmethod
     def from_dict(cls, data: Json) -> OverSizes:
-        """The inverse of `to_dict`.
+        """Build the sizes from the result of `to_dict`.
 
         Raises:
-            TypeError, ValueError: unknown fields, or an invalid size.
+            TypeError, ValueError: a field is unknown, or a size is invalid.
         """
         sizes = cls(**data)
         for name, value in data.items():
@@ -80,13 +81,13 @@ class OverSizes:
 
     @property
     def parameters(self) -> int:
-        """How many numbers are trained."""
+        """The number of trained parameters."""
         with torch.device("meta"):
             return sum(weight.numel() for weight in OverModel(self).parameters())
 
 
 class HistoryEncoder(nn.Module):
-    """Past balls to the memory that the decoder attends to."""
+    """The encoder from past balls to the memory that the decoder attends to."""
 
     P: Tensor
 
@@ -102,10 +103,10 @@ class HistoryEncoder(nn.Module):
         self.norm_2 = nn.LayerNorm(sizes.d)
 
     def forward(self, history: Tensor, padded: Tensor) -> Tensor:
-        """The memory, ``(batch, balls, d)``, of past balls ``(batch, balls, features)``.
+        """Return the memory ``(batch, balls, d)`` of the past balls ``(batch, balls, features)``.
 
-        The last ball comes last, and positions count back from it. Balls that are ``padded (batch,
-        balls)`` in the whole batch may therefore be left out.
+        The most recent ball is last, and positions are counted back from it. Balls that are
+        ``padded (batch, balls)`` in every row of the batch can therefore be left out.
         """
         places = self.P[len(self.P) - history.shape[-2] :]
         h_0 = self.dropout(history @ self.W_in * math.sqrt(self.d) + places)
@@ -117,7 +118,9 @@ class HistoryEncoder(nn.Module):
 
 
 class OverDecoder(nn.Module):
-    """Tokens so far, the match and the memory to the logits of the token that follows each."""
+    """The decoder from the tokens so far, the match and the memory to the logits of each
+    next token.
+    """
 
     P: Tensor
 
@@ -137,7 +140,9 @@ class OverDecoder(nn.Module):
         self.b = nn.Parameter(torch.zeros(sizes.tokens))
 
     def logits(self, tokens: Tensor, memory: Tensor, padded: Tensor, context: Tensor) -> Tensor:
-        """Logits ``(..., token)`` after each of ``tokens (batch * samples, position)``."""
+        """Return the logits ``(..., token)`` after each of ``tokens (batch * samples,
+        position)``.
+        """
         keys, values = self.cross_attention.keys_and_values(memory)
         context = context.repeat_interleave(len(tokens) // len(context), 0)
         y = self.E[tokens] * math.sqrt(self.d) + self.P[: tokens.shape[-1]]
@@ -165,12 +170,14 @@ class OverModel(nn.Module):
         self.decoder = OverDecoder(self.sizes)
 
     def forward(self, history: Tensor, padded: Tensor, context: Tensor, tokens: Tensor) -> Tensor:
-        """Logits of the token after each token given, ``(batch, position, token)``.
+        """Return the logits of the token after each given token, ``(batch, position, token)``.
 
         Args:
-            history: ``(batch, balls, features)``; ``padded (batch, balls)`` of them are no balls.
+            history: ``(batch, balls, features)``.
+            padded: true for padding instead of a ball, ``(batch, balls)``.
             context: ``(batch, context)``.
-            tokens: numbers ``(batch, position)``, at most `OverSizes.length`, `START` first.
+            tokens: token numbers ``(batch, position)``, at most `OverSizes.length`, starting with
+                `START`.
         """
         memory = self.encoder(history, padded)
         return self.decoder.logits(tokens, memory, padded, context)
@@ -181,9 +188,9 @@ class Choice:
     """How the next token is chosen.
 
     Attributes:
-        greedy: the likeliest one; else drawn.
-        temperature: logits are divided by it before drawing.
-        top_k: draw among as many of the likeliest; ``None``: among all.
+        greedy: whether the most likely token is chosen; otherwise the token is sampled.
+        temperature: the logits are divided by this number before sampling.
+        top_k: sample from this number of most likely tokens; ``None``: from all tokens.
     """
 
     greedy: bool = True
@@ -202,11 +209,12 @@ def decode(
     samples: int = 1,
     generator: torch.Generator | None = None,
 ) -> Tensor:
-    """Overs, token by token, until `END` or `OverSizes.length` tokens; see `OverModel.forward`.
+    """Generate overs token by token until `END` or `OverSizes.length` tokens; see
+    `OverModel.forward`.
 
     Returns:
-        numbers ``(batch * samples, length)``, an over's samples one after the other; after `END`
-        there is `PAD`, which is never chosen, nor is `START`.
+        Token numbers ``(batch * samples, length)``; the samples of one over are adjacent. After
+        `END` the row is filled with `PAD`. `PAD` and `START` are never generated.
     """
     memory = model.encoder(history, padded)
     tokens = torch.full((len(context) * samples, 1), START)
@@ -228,6 +236,6 @@ def _chosen(logits: Tensor, choice: Choice, generator: torch.Generator | None) -
     if choice.top_k is not None and choice.top_k < logits.shape[-1]:
         threshold = logits.topk(choice.top_k, -1).values[:, -1:]
         logits = logits.masked_fill(logits < threshold, -math.inf)
-    # In double precision: a small temperature would overflow single precision.
+    # Double precision is used because a small temperature would overflow single precision.
     chances = (logits.double() / choice.temperature).softmax(-1)
     return torch.multinomial(chances, 1, generator=generator)[:, 0]

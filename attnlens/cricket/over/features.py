@@ -1,8 +1,8 @@
-"""The encoder-decoder's inputs and tokens: past balls and the match as an over begins.
+"""The inputs and tokens of the encoder-decoder: past balls, and the match at the start of an over.
 
-Inputs are computed from the innings' deliveries before the over, from facts known before the
-innings (sides, ground, target) and from ratings of earlier matches. The bowler of the over and the
-next batter after a wicket are not known. docs/over.md says what a token leaves out.
+The inputs are computed from the innings' deliveries before the over, from facts known before the
+innings (sides, ground, target), and from ratings of earlier matches. The bowler of the over, and
+the next batter after a wicket, are unknown. docs/over.md describes what the tokens leave out.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ TOKENS: Final[tuple[str, ...]] = (
     "lb",
     "b",
 )
-"""The vocabulary, in the order of every vector of probabilities: 24 tokens."""
+"""The vocabulary of 24 tokens, in the order of every probability vector."""
 
 TOKEN_INDEX: Final[dict[str, int]] = {token: number for number, token in enumerate(TOKENS)}
 _END_TOKEN: Final = SPECIAL[END]
 
 
 def token_of(ball: Delivery) -> str:
-    """The token of one delivery; more runs than the largest token of its kind are that token."""
+    """Return the token of a delivery; runs above the largest token of its kind use that token."""
     if ball.outcome == "W":
         return "W"
     extras = ball.extras
@@ -65,15 +65,15 @@ def token_of(ball: Delivery) -> str:
 
 
 def legal(token: str) -> bool:
-    """Whether a ball with this token counts towards the over, as far as the token tells.
+    """Return whether a ball with this token counts towards the over, as far as the token shows.
 
-    ``W`` does, though a wicket may fall on a wide or a no-ball.
+    ``W`` counts, although a wicket can also fall on a wide or a no-ball.
     """
     return token not in SPECIAL and not token.startswith(("wd", "nb"))
 
 
 def overs_of(innings: Innings) -> dict[int, tuple[Delivery, ...]]:
-    """The deliveries of each over, by the over's number as the file labels it, in file order."""
+    """Return the deliveries of each over by the over's number in the file, in file order."""
     overs: dict[int, tuple[Delivery, ...]] = {}
     for ball in innings.deliveries:
         overs[ball.over] = (*overs.get(ball.over, ()), ball)
@@ -81,12 +81,12 @@ def overs_of(innings: Innings) -> dict[int, tuple[Delivery, ...]]:
 
 
 def fewer_balls(innings: Innings) -> int | None:
-    """The legal balls of an over if fewer than six, else ``None``."""
+    """Return the number of legal balls in an over if it is less than six, else ``None``."""
     return innings.balls_per_over if innings.balls_per_over < 6 else None
 
 
 def token_words(tokens: Sequence[int], balls: int | None = None) -> list[str]:
-    """Token numbers as words, up to and with ``<end>``, or to ``balls`` that count."""
+    """Return tokens as words, up to and including ``<end>``, or until ``balls`` legal balls."""
     words: list[str] = []
     for word in (TOKENS[number] for number in tokens):
         ended = _END_TOKEN in words or (word != _END_TOKEN and sum(map(legal, words)) == balls)
@@ -97,14 +97,16 @@ def token_words(tokens: Sequence[int], balls: int | None = None) -> list[str]:
 
 
 RATED: Final = ("striker", "venue", "batting_team", "bowling_team", "era", "competition")
-"""The kinds of rating that are used. None is of the bowler, who is not known."""
+"""The kinds of rating used as inputs. The bowler's ratings are not used, since the bowler
+is unknown.
+"""
 
 PAST_FEATURES: Final[tuple[str, ...]] = (
     *("innings_used", "ball_of_over", "overs_ago", "runs_batter", "runs_extras", "dot", "four"),
     *("six", "wicket", "wide", "no_ball", "bye", "next_striker", "next_partner", "last_bowler"),
     *("bowled_out", "surprise", "runs_above"),
 )
-"""The 18 features of a past ball, in order; docs/over.md has meanings and units."""
+"""The 18 features of a past ball, in order; docs/over.md has their meanings and units."""
 
 CONTEXT_FEATURES: Final[tuple[str, ...]] = (
     *("second", "super_over", "over", "innings_used", "powerplay", "death", "balls_left"),
@@ -112,32 +114,36 @@ CONTEXT_FEATURES: Final[tuple[str, ...]] = (
     *("rate_gap", "expected_runs", "expected_wickets", "ground_and_sides", "batters"),
     "new_batters",
 )
-"""The 20 features of the match as the over begins."""
+"""The 20 features of the match at the start of the over."""
 
 _BY_OVER: Final = slice(12, 16)
-"""Features of a past ball that depend on the over asked about, besides ``overs_ago``."""
+"""The features of a past ball, besides ``overs_ago``, that depend on the over to be forecast."""
 
 _OVERS_AGO: Final = 2
 _RUNS: Final = np.array([0, 1, 2, 3, 4, 5, 6, 0, 1, 1, 1], np.float32)
-"""Expected runs of each outcome."""
+"""The typical runs of each outcome."""
 
 _MIN_BOWLERS: Final = 5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OverArrays:
-    """The overs of one innings as numbers; a row of ``n`` for each ball, of ``m`` for each over.
+    """The overs of one innings as arrays, with ``n`` balls and ``m`` overs.
 
     Attributes:
-        past_features: `PAST_FEATURES` of every ball, 0 where they depend on the over, ``(n, 18)``.
-        batter, bowler: who played it, numbered within the innings ``(n,)``.
-        ball_over: its over's label ``(n,)``; ``legal``: whether it counted ``(n,)``.
+        past_features: the `PAST_FEATURES` of every ball ``(n, 18)``, with 0 for those that depend
+            on the over to be forecast.
+        batter, bowler: the players of each ball, numbered within the innings ``(n,)``.
+        ball_over: the over of each ball, as numbered in the file ``(n,)``.
+        legal: whether each ball was legal ``(n,)``.
         base: log-probabilities from the scoreboard alone ``(n, 11)``.
-        outcome: number of what happened, -1 for a ball not bowled ``(n,)``.
-        over: labels ``(m,)``; ``start``: how many balls came before ``(m,)``.
-        pair: who faces first and who stands at the other end, -1 if not known ``(m, 2)``.
-        context: `CONTEXT_FEATURES` ``(m, 20)``; ``tokens``: of each over.
-        allotment: legal balls that one bowler may bowl; 0 where there is no limit.
+        outcome: the class number of the outcome, or -1 for a ball not bowled ``(n,)``.
+        over: the number of each over in the file ``(m,)``.
+        start: the number of balls before each over ``(m,)``.
+        pair: the first striker and the first non-striker of each over, or -1 if unknown ``(m, 2)``.
+        context: the `CONTEXT_FEATURES` ``(m, 20)``.
+        tokens: the tokens of each over.
+        allotment: the number of legal balls that one bowler may bowl; 0 if there is no limit.
     """
 
     past_features: Floats32
@@ -158,7 +164,9 @@ class OverArrays:
         return len(self.over)
 
     def history(self, row: int, max_balls: int) -> Floats32:
-        """`PAST_FEATURES` of the last balls before an over, oldest first, ``(balls, 18)``."""
+        """Return the `PAST_FEATURES` of the last balls before an over, oldest first,
+        ``(balls, 18)``.
+        """
         end = int(self.start[row])
         some = slice(max(0, end - max_balls), end)
         features = self.past_features[some].copy()
@@ -183,7 +191,9 @@ class OverArrays:
 def encode_overs(
     match: Match, innings: Innings, ratings: Ratings, base: BaseModel, *, over: int | None = None
 ) -> OverArrays:
-    """Arrays for every over of an innings, or for ``over`` alone, which may not be bowled yet."""
+    """Return the arrays for every over of an innings, or only for ``over``, which may be
+    unbowled.
+    """
     deliveries = innings.deliveries
     quota = quota_of(match, innings)
     numbers: dict[str, int] = {}
@@ -251,13 +261,15 @@ def _past_features(
 
 
 def _pair(innings: Innings, start: int) -> tuple[Player | None, Player | None]:
-    """The striker and the non-striker at the start of the over after ``start`` balls."""
+    """Return the striker and the non-striker at the start of the over that follows
+    ``start`` balls.
+    """
     if not start:
         return None, None
     before = replace(innings, deliveries=innings.deliveries[:start])
     last = before.deliveries[-1]
     facing, other = at_the_crease(before, last)
-    # An over that the umpire miscounted has ended too.
+    # An over that the umpires miscounted has ended too.
     return (facing, other) if over_ended(before, last) else (other, facing)
 
 
@@ -309,7 +321,9 @@ def _context(
 
 
 def _six(logits: Floats32) -> tuple[Floats32, Floats32]:
-    """Expected runs and wickets of six such balls, ``(rows,)`` each."""
+    """Return the expected runs and wickets of six balls with these outcome logits,
+    ``(rows,)`` each.
+    """
     chances = softmax(logits)
     runs: Floats32 = 6 * chances @ _RUNS
     wickets: Floats32 = 6 * chances[:, OUTCOME_INDEX["W"]]
@@ -317,20 +331,20 @@ def _six(logits: Floats32) -> tuple[Floats32, Floats32]:
 
 
 OverRow = tuple[OverArrays, int]
-"""An innings' arrays and the row of an over in them."""
+"""The arrays of an innings, and the row of an over in them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OverBatch:
-    """Some overs.
+    """A batch of overs.
 
     Attributes:
-        history: past balls, the last one last ``(overs, balls, features)``.
-        padded: true for what is no ball ``(overs, balls)``.
+        history: the past balls, most recent last ``(overs, balls, features)``.
+        padded: true for padding instead of a ball ``(overs, balls)``.
         context: ``(overs, context)``.
-        inputs: tokens before each position, ``<start>`` first ``(overs, positions)``.
-        targets: the token of each, ``<end>`` after the last, then padding; an over longer than
-            the model's length is cut.
+        inputs: the token before each position, starting with ``<start>`` ``(overs, positions)``.
+        targets: the token at each position, then ``<end>``, then padding. An over that is longer
+            than the model's length is cut.
     """
 
     history: Tensor

@@ -1,8 +1,8 @@
-"""The next over: the trained encoder-decoder, its forecast of an over and its cross-attention.
+"""The forecast of the next over with the trained encoder-decoder, and its cross-attention.
 
-A token does not determine all runs of its delivery. Sampled overs draw them from how often such a
-delivery brought 0, 1, ... runs in training. A sampled innings ends where the rules end it: with the
-target reached, or with nobody left to bat. See docs/over.md.
+A token does not determine all the runs of its delivery. Sampled overs therefore draw the runs from
+the distribution in training for deliveries with that token. A sampled innings ends as the rules
+require: when the target is reached, or when no batter is left. See docs/over.md.
 """
 
 from __future__ import annotations
@@ -70,13 +70,14 @@ _NAME: Final = re.compile(r"(?:([0-9]{1,3}):)?([0-9]{1,4}|last|next)")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OverQuestion:
-    """One over of an innings by its label, and what came before it.
+    """One over of an innings, and what came before it.
 
     Attributes:
-        balls: its deliveries; none where it is not bowled yet.
-        before: how many deliveries of the innings came before it.
-        start: the ball that follows those, with the scoreboard it is bowled at.
-        finished: whether the over came to its end in the file.
+        over: the number of the over in the file.
+        balls: the deliveries of the over; empty if it is not yet bowled.
+        before: the number of deliveries of the innings before the over.
+        start: the first ball of the over, with the scoreboard at which it is bowled.
+        finished: whether the file has the end of the over.
     """
 
     match: Match
@@ -115,16 +116,16 @@ class OverQuestion:
 
 
 def find_over(match: Match, over: int | str, innings: int | None = None) -> OverQuestion:
-    """Find an over by name or by number, its label in the file, from 0.
+    """Find an over by its name, or by its number in the file, from 0.
 
     Args:
-        over: also ``last``; ``next``, the over under way or not yet bowled; ``2:12`` names the
-            innings too.
-        innings: 1 when ``None``, for ``next`` the one in play.
+        over: the number, ``last``, ``next`` (the over in progress, or else the next unbowled over),
+            or a name with the innings such as ``2:12``.
+        innings: the number of the innings; if ``None``, the innings in play for ``next``, else 1.
 
     Raises:
         BallNotFoundError: there is no such over or innings, the name is not understood, or the
-            over before has not ended.
+            previous over has not ended.
     """
     text = str(over).strip().lower()
     name = None if isinstance(over, bool) else _NAME.fullmatch(text)
@@ -210,14 +211,14 @@ class TokenProbability:
 
 @dataclass(frozen=True, slots=True)
 class WrittenToken(TokenProbability):
-    """A token of the over that was written, and the likeliest others."""
+    """A token of the generated over, and the most likely alternatives."""
 
     runners_up: list[TokenProbability]
 
 
 @dataclass(frozen=True, slots=True)
 class TokenBall:
-    """A ball as a token, and who played it."""
+    """A ball as a token, with its players."""
 
     index: int
     label: str
@@ -234,7 +235,9 @@ class TokenBall:
 
 @dataclass(frozen=True, slots=True)
 class BowledBall(TokenBall):
-    """A bowled ball and its probability given those before; ``None`` beyond the model's length."""
+    """A bowled ball and its probability given the balls before it; ``None`` beyond the
+    model's length.
+    """
 
     probability: float | None
 
@@ -248,12 +251,15 @@ class HistoryBall(TokenBall):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrossAttention:
-    """Cross-attention over all positions of the past balls. Padding is first and has weight 0.
+    """Cross-attention over all positions of the past balls. Padding comes first and has weight 0.
 
     Attributes:
-        labels: of every position; the first ``padded`` are no balls; ``balls`` are the others.
-        weights: mean over heads ``(token, position)``; ``by_head (head, token, position)``.
-        effects_nats: effect of hiding each ball alone on a token ``(token, ball)``.
+        labels: the label of each position; ``None`` for padding.
+        padded: the number of padding positions at the start.
+        balls: the balls at the remaining positions.
+        weights: the mean over heads, ``(token, position)``.
+        by_head: the weights of each head, ``(head, token, position)``.
+        effects_nats: the effect on each token of hiding each ball alone, ``(token, ball)``.
     """
 
     tokens: list[str]
@@ -267,7 +273,7 @@ class CrossAttention:
 
 @dataclass(frozen=True, slots=True)
 class OverFlag:
-    """Something a reader should know before trusting the answer."""
+    """A caution that a reader should know before trusting the answer."""
 
     flag: str
     text: str
@@ -275,7 +281,7 @@ class OverFlag:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OverMatch:
-    """The match, as the file tells it."""
+    """The match, as stated in the file."""
 
     match_id: str
     match_type: str | None
@@ -290,14 +296,16 @@ class OverMatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampledChoice(Choice):
-    """How the tokens were chosen, and the seed of what was drawn."""
+    """How the tokens were chosen, and the random seed."""
 
     seed: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NextOver:
-    """The forecast of an over, rounded once: the document of ``attnlens over --json``."""
+    """The forecast of an over, with rounded numbers: the JSON output of ``attnlens over
+    --json``.
+    """
 
     schema_version: str
     model: OverWriter
@@ -320,7 +328,7 @@ class NextOver:
 
 
 def choice_of(temperature: float | None, top_k: int | None) -> Choice:
-    """Greedy decoding, or sampling if a temperature or a top-k is given."""
+    """Return greedy decoding, or sampling if a temperature or a top-k is given."""
     sampled = temperature is not None or top_k is not None
     return Choice(not sampled, 1.0 if temperature is None else temperature, top_k)
 
@@ -339,9 +347,9 @@ def next_over(
     """Forecast an over.
 
     Args:
-        choice: how tokens are chosen; samples use its temperature and top-k.
-        samples: how many more overs to draw, with ``seed``.
-        evidence: measure the effect of hiding each past ball.
+        choice: how tokens are chosen; samples use the same temperature and top-k.
+        samples: the number of additional overs to sample, with ``seed``.
+        evidence: whether to measure the effect of hiding each past ball.
         history: whether the ratings are those of the match's date.
 
     Raises:
@@ -417,11 +425,11 @@ def _token(number: int, chances: Floats) -> WrittenToken:
 
 
 def _read(model: OverModel, batch: OverBatch, inputs: Tensor) -> tuple[Floats, Floats]:
-    """Probabilities after the tokens written (``inputs``) and after those bowled, from one pass.
+    """Return the probabilities after the generated tokens (``inputs``) and after the bowled ones.
 
     Returns:
-        probabilities ``(2, positions, token)``, and the cross-attention of the written tokens
-        ``(head, position, ball)``.
+        The probabilities ``(2, positions, token)`` from one forward pass, and the cross-attention
+        of the generated tokens ``(head, position, ball)``.
     """
     places = max(inputs.shape[1], batch.inputs.shape[1])
     both = torch.cat(
@@ -443,7 +451,9 @@ def _read(model: OverModel, batch: OverBatch, inputs: Tensor) -> tuple[Floats, F
 
 
 def single_effects(model: OverModel, batch: OverBatch, inputs: Tensor) -> Floats:
-    """The effect of hiding each past ball alone on each token, nats ``(position, ball)``."""
+    """Return the effect on each token of hiding each past ball alone, in nats ``(position,
+    ball)``.
+    """
     hidden = torch.eye(batch.history.shape[1], dtype=torch.bool)
     chances = []
     for some in torch.split(torch.cat([torch.zeros_like(hidden[:1]), hidden]), _MAX_ROWS):
@@ -518,19 +528,19 @@ MAX_RUNS: Final = 8
 
 @dataclass
 class TrainedOvers(Trained):
-    """A trained encoder-decoder with what it knows."""
+    """A trained encoder-decoder, with its knowledge of earlier matches."""
 
     model: OverModel
 
     @property
     def token_runs(self) -> NDArray[np.float64]:
-        """Share of a token's deliveries with 0, 1, ... runs in training, ``(24, 9)``."""
+        """The share of deliveries with 0, 1, ... runs in training, for each token, ``(24, 9)``."""
         return np.array(self.card["token_runs"], dtype=float)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OverWriter:
-    """The checkpoint that made the forecast, with the days of its card."""
+    """The checkpoint that made the forecast, with the dates from its card."""
 
     name: str
     sha256: str
@@ -559,7 +569,7 @@ def save_overs(path: str | os.PathLike[str], trained: TrainedOvers) -> None:
 
 
 def load_overs(model: str | os.PathLike[str] | None = None) -> TrainedOvers:
-    """An encoder-decoder by name (``cricket``) or file; the bundled one by default.
+    """Load an encoder-decoder by name (``cricket``) or from a file; the bundled one by default.
 
     Raises:
         CheckpointError: the file is missing, damaged, or of another kind or version.
@@ -586,10 +596,12 @@ def load_overs(model: str | os.PathLike[str] | None = None) -> TrainedOvers:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What ends an innings within an over.
+    """The limits that can end an innings within an over.
 
     Attributes:
-        runs: needed to reach the target; ``wickets``: left; ``balls``: legal, if fewer than six.
+        runs: the runs needed to reach the target, or ``None`` without a limit.
+        wickets: the number of wickets left.
+        balls: the number of legal balls in an over, if it is less than six.
     """
 
     runs: int | None
@@ -598,7 +610,7 @@ class Limits:
 
     @classmethod
     def of(cls, innings: Innings, score: int, wickets: int) -> Limits:
-        """The limits at a score; a target that has been passed is no limit."""
+        """Return the limits at a score; a target that is already passed is not a limit."""
         target = innings.target
         needed = None if target is None or score >= target else target - score
         out = 2 if innings.super_over else ALL_OUT
@@ -607,9 +619,9 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SampledOvers:
-    """Sampled overs, a row each, up to the end of the innings.
+    """Sampled overs, one row each, up to the end of the innings.
 
-    ``finished``: whether the over ended within the model's length.
+    ``finished`` says whether the over ended within the model's length.
     """
 
     runs: Integers
@@ -622,7 +634,9 @@ class SampledOvers:
 
 
 def token_runs(matches: Sequence[Match]) -> NDArray[np.float64]:
-    """Share of each token's deliveries with 0, 1, ... runs, ``(24, 9)``; rows sum to 1."""
+    """Return the share of deliveries with 0, 1, ... runs for each token, ``(24, 9)``; rows
+    sum to 1.
+    """
     counts = np.zeros((len(TOKENS), MAX_RUNS + 1))
     for side in (side for match in matches for side in match.innings if not side.super_over):
         for ball in side.deliveries:
@@ -635,7 +649,7 @@ def token_runs(matches: Sequence[Match]) -> NDArray[np.float64]:
 def simulate_overs(
     tokens: Integers, token_runs: Floats, limits: Limits, generator: np.random.Generator
 ) -> SampledOvers:
-    """Runs and wickets of overs given as tokens ``(over, place)``."""
+    """Return the runs and wickets of overs that are given as tokens ``(over, position)``."""
     deliveries = tokens >= len(SPECIAL)
     edges = token_runs.cumsum(1)[tokens]
     runs = (generator.random(tokens.shape)[..., None] >= edges[..., :-1]).sum(-1) * deliveries
@@ -657,7 +671,7 @@ def simulate_overs(
 
 @dataclass(frozen=True, slots=True)
 class SampledRuns:
-    """Distribution of the runs of the overs."""
+    """The distribution of the runs over the sampled overs."""
 
     mean: float
     median: int
@@ -667,7 +681,7 @@ class SampledRuns:
 
 @dataclass(frozen=True, slots=True)
 class SampledEvents:
-    """Distribution of the wickets, or boundaries, of the overs."""
+    """The distribution of the wickets, or of the boundaries, over the sampled overs."""
 
     mean: float
     at_least_one: float
@@ -680,7 +694,7 @@ class SampledEvents:
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """Distributions over the sampled overs."""
+    """The distributions over the sampled overs."""
 
     count: int
     seed: int
