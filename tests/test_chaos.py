@@ -277,7 +277,9 @@ def test_a_process_that_is_asked_to_end_takes_its_part_away(tmp_path: Path, numb
     out = tmp_path / "season.zip"
     out.write_text("what was there\n")
     words = command("lab", "simulate", "--matches", "5000", "--out", out)
+    ours = signal.signal(number, signal.SIG_DFL)  # `nohup` ignores SIGHUP, also in children
     one = process(*words)
+    signal.signal(number, ours)
     until(lambda: one.poll() is not None or parts_in(tmp_path))
     time.sleep(0.2)
     one.send_signal(number)
