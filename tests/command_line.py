@@ -27,6 +27,15 @@ COLUMNS = [
 NO_CACHE = os.path.join(os.devnull, "cache")
 """A cache folder that cannot be made: an answer from before would test nothing."""
 
+SPY = """import os, socket
+def refused(self, address, *rest):
+    open(os.environ["SPY_LOG"], "a").write(repr(address))
+    raise OSError("no network here")
+socket.socket.connect = socket.socket.connect_ex = refused
+socket.getaddrinfo = lambda *address, **more: refused(None, address)
+"""
+"""A `sitecustomize` that refuses every connection, and writes it to the file ``SPY_LOG``."""
+
 
 @dataclass(frozen=True)
 class Answer:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import REPOSITORY, clean_environment, command, run_process
+from command_line import REPOSITORY, SPY, clean_environment, command, run_process
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -30,13 +30,6 @@ ODD = (
     *("-1", "0", "1e999", "nan", "47", "7.10", "2:47", "legal:0", "last", "next", "W"),
     *("match.csv", "match.csv::x", "nothing.csv", ".", "/dev/null", "bundled", "json", "micro"),
 )
-SPY = """import os, socket
-def refused(self, address, *rest):
-    open(os.environ["SPY_LOG"], "a").write(repr(address))
-    raise OSError("no network here")
-socket.socket.connect = socket.socket.connect_ex = refused
-socket.getaddrinfo = lambda *address, **more: refused(None, address)
-"""
 
 
 def run(folder: Path, words: list[str], **options: Any) -> subprocess.CompletedProcess[str]:

@@ -1,0 +1,292 @@
+"""Every command and every example of the documentation does, as typed, what its page says.
+
+The blocks of a page run in order, in a copy of the checkout: those of `sh` in bash, those of
+`python` in this process, with the names of the blocks before. A block of `text` is what the block
+before it printed. A block after the comment `<!-- needs: ... -->` needs what a checkout does not
+hold: its command lines are only parsed. zsh, where it is installed, must make the same words of
+every line.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import page_commands
+import pytest
+import torch
+from command_line import REPOSITORY, SPY, clean_environment
+from numerics import same_but_for_last_digits
+
+import attnlens
+
+PAGES = sorted(
+    str(path.relative_to(REPOSITORY))
+    for path in (
+        REPOSITORY / "README.md",
+        REPOSITORY / "attnlens" / "weights" / "README.md",
+        *(REPOSITORY / "docs").glob("*.md"),
+    )
+)
+COMPLETE = {"docs/models.md"}
+"""Pages each of whose examples is complete by itself."""
+
+MOST_THAT_NEED_MORE = 24
+"""Blocks that a checkout alone cannot run. A new block should use ``sample_data`` instead."""
+
+FENCE = re.compile(
+    r"^(?:<!-- (?P<marker>[^>]+?) -->\n+)?```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.M | re.S
+)
+INSTALLS = re.compile(r"^(?:pip install|source \.venv).*\n", re.M)
+EXTRAS = {"attnlens dashboard": "dashboard", "attnlens mcp": "mcp"}
+
+
+@dataclass(frozen=True)
+class Block:
+    """One fenced block: its language, its text, the line it begins on, and what it needs."""
+
+    kind: str
+    text: str
+    line: int
+    needs: str | None
+
+
+def blocks(page: str) -> list[Block]:
+    """The blocks of a page that a test can run or compare; `.ci/run` runs what installs."""
+    text = (REPOSITORY / page).read_text(encoding="utf-8")
+    found = []
+    for fence in FENCE.finditer(text):
+        marker = fence["marker"] or ""
+        needs = marker.removeprefix("needs: ") if marker.startswith("needs: ") else None
+        if marker in ("run-command", "test-command") or fence["kind"] == "json":
+            continue
+        line = text.count("\n", 0, fence.start("text"))
+        shown = fence["text"]
+        if fence["kind"] == "sh":
+            # The lines are kept, so that numbers of lines stay right.
+            shown = INSTALLS.sub("\n", shown)
+        found.append(Block(fence["kind"], shown, line, needs))
+    return found
+
+
+@dataclass(frozen=True)
+class Checkout:
+    """A copy of the tracked files, and the environment of a shell in it."""
+
+    folder: Path
+    log: Path
+    spied: Path
+    environment: dict[str, str]
+
+    def run(self, shell: str, block: Block, mode: str) -> tuple[str, str]:
+        """What a block writes to its two streams."""
+        trap = "ZERR" if shell == "zsh" else "ERR"
+        script = f"trap 'echo \"failed: $LINENO $?\" >&2' {trap}\n{block.text}"
+        done = subprocess.run(
+            [shell, *(["-f"] if shell == "zsh" else []), "-u", "-o", "pipefail", "-c", script],
+            cwd=self.folder,
+            env={**self.environment, "PAGE_MODE": mode},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            timeout=300,
+            check=False,
+        )
+        return done.stdout, done.stderr
+
+    def commands(self) -> list[tuple[list[str], int]]:
+        """The words and the status of each command since this was asked last."""
+        lines = self.log.read_text(encoding="utf-8").splitlines() if self.log.exists() else []
+        self.log.unlink(missing_ok=True)
+        return [(words, status) for words, status in map(json.loads, lines)]
+
+    def files(self) -> dict[str, bytes | None]:
+        """Every file and folder, by its path."""
+        return {
+            str(path.relative_to(self.folder)): path.read_bytes() if path.is_file() else None
+            for path in self.folder.rglob("*")
+        }
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Checkout]:
+    if shutil.which("bash") is None or not hasattr(os, "fork"):
+        pytest.skip("the commands of the pages are for bash")
+    listed = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=REPOSITORY, capture_output=True, text=True, check=False
+    )
+    if listed.returncode:
+        pytest.skip("this is no checkout, so its files cannot be listed")
+    root = tmp_path_factory.mktemp("pages")
+    folder, executables, spy = root / "checkout", root / "bin", root / "spy"
+    for name in filter(None, listed.stdout.split("\0")):
+        if (REPOSITORY / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(REPOSITORY / name, folder / name)
+    executables.mkdir()
+    page_commands.stand_ins(executables, root / "socket")
+    spy.mkdir()
+    (spy / "sitecustomize.py").write_text(SPY, encoding="utf-8")
+    environment = clean_environment(
+        PATH=f"{executables}{os.pathsep}{os.environ['PATH']}",
+        PYTHONPATH=f"{spy}{os.pathsep}{REPOSITORY}",
+        PYTHONWARNINGS="",
+        PYTHONDONTWRITEBYTECODE="1",
+        HOME=str(root / "home"),
+        XDG_CACHE_HOME=str(root / "cache"),
+        PAGE_LOG=str(root / "log"),
+        SPY_LOG=str(root / "spied"),
+        BROWSER="true",
+        OMP_NUM_THREADS="1",
+    )
+    server = subprocess.Popen(
+        [sys.executable, page_commands.__file__, root / "socket"], env=environment, cwd=root
+    )
+    try:
+        while not (root / "socket").exists():
+            assert server.poll() is None
+            time.sleep(0.05)
+        yield Checkout(folder, root / "log", root / "spied", environment)
+    finally:
+        server.terminate()
+        server.wait(30)
+
+
+def steady(text: str) -> str:
+    """Without the last digits of a rounding error, which are the machine's."""
+    return re.sub(r"largest difference [\d.e+-]+\d", "largest difference", text)
+
+
+def skip_without_libraries(page: str) -> None:
+    """Leave out a page whose examples import what is not installed here."""
+    for block in blocks(page):
+        for node in ast.walk(ast.parse(block.text)) if block.kind == "python" else ():
+            names = [one.name for one in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom) and node.module:
+                names = [node.module]
+            for name in names:
+                if find_spec(name.partition(".")[0]) is None:
+                    pytest.skip(f"{name} is not installed")
+
+
+def statuses_as_named(block: Block, errors: str) -> None:
+    """Every line of a block ends with status 0, or with the one that its comment names."""
+    for line, status in re.findall(r"^failed: (\d+) (\d+)$", errors, re.M):
+        text = block.text.splitlines()[int(line) - 2]
+        assert f"status {status}" in text, f"{text}\n{errors}"
+
+
+@pytest.mark.filterwarnings(
+    "ignore::DeprecationWarning",
+    "ignore::FutureWarning",
+    "ignore:The PyTorch API of nested tensors",
+)
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)])
+def test_the_blocks_of_a_page_run_as_typed(
+    page: str,
+    checkout: Checkout,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    skip_without_libraries(page)
+    monkeypatch.chdir(checkout.folder)
+    monkeypatch.setattr(socket.socket, "connect", None)
+    before = checkout.files()
+    names: dict[str, Any] = {"__name__": "example"}
+    printed: str | None = None
+    for block in blocks(page):
+        if block.kind == "sh":
+            mode = "parse" if block.needs else "run"
+            out, errors = checkout.run("bash", block, mode)
+            statuses_as_named(block, errors)
+            printed = None if block.needs else out
+        elif block.kind == "python":
+            if page in COMPLETE:
+                names = {"__name__": "example"}
+                torch.manual_seed(0)
+                assert "assert" in block.text
+            capsys.readouterr()
+            code = compile("\n" * block.line + block.text, page, "exec")  # errors name its line
+            printed = None if block.needs else _exec(code, names, capsys)
+        elif block.kind == "text" and printed is not None:
+            same_but_for_last_digits(steady(printed), steady(block.text))
+        else:
+            assert block.kind == "text"
+    if page in AFTERWARDS:
+        AFTERWARDS[page](names, checkout.folder)
+    for path, content in checkout.files().items():
+        if path not in before:
+            code_of_page = "".join(block.text for block in blocks(page))
+            places = [path, *map(str, Path(path).parents)][:-1]
+            assert any(place in code_of_page for place in places), f"{path} is left behind"
+        else:
+            assert content == before[path], f"{path} was changed"
+    assert not checkout.spied.exists(), checkout.spied.read_text(encoding="utf-8")
+    in_bash = checkout.commands()
+    if shutil.which("zsh"):
+        for block in blocks(page):
+            if block.kind == "sh":
+                checkout.run("zsh", block, "words")
+        assert sorted(words for words, _ in checkout.commands()) == sorted(
+            words for words, _ in in_bash
+        )
+    for path in checkout.folder.rglob("*"):
+        if str(path.relative_to(checkout.folder)) not in before and path.exists():
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def _exec(code: Any, names: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> str:
+    exec(code, names)
+    return capsys.readouterr().out
+
+
+def recordings(names: dict[str, Any], folder: Path) -> None:
+    """The examples that change attention do what their comments say; pages are written."""
+    model, x, full = names["model"], names["x"], names["full"]
+    assert not torch.allclose(names["ablated"], full)
+    assert not torch.allclose(names["one_edge"][:, -1], full[:, -1], atol=1e-5)
+    assert names["effects"].shape == (300,)
+    best = int(names["effects"].argmax())
+    with torch.no_grad(), attnlens.intervene(model, hide=names["strongest"]):
+        torch.testing.assert_close(model(x)[0], names["outputs"][best], atol=1e-6, rtol=0)
+    assert names["gates"].grad.abs().min() > 0
+    assert (folder / "page.html").stat().st_size > 10_000
+
+
+def audits(names: dict[str, Any], folder: Path) -> None:
+    report = names["report"]
+    assert "what mattered: hidden from the whole model" in str(report)
+    assert len(names["table"]) == len(report.claims)
+    assert (folder / "audit.html").stat().st_size > 10_000
+
+
+AFTERWARDS: dict[str, Callable[[dict[str, Any], Path], None]] = {
+    "docs/recordings.md": recordings,
+    "docs/audit.md": audits,
+}
+
+
+def test_few_blocks_need_what_a_checkout_does_not_hold() -> None:
+    needing = [(page, block.line) for page in PAGES for block in blocks(page) if block.needs]
+    assert len(needing) <= MOST_THAT_NEED_MORE, needing
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)])
+def test_a_page_names_the_extras_of_its_commands(page: str) -> None:
+    text = (REPOSITORY / page).read_text(encoding="utf-8")
+    commands = "".join(block.text for block in blocks(page) if block.kind == "sh")
+    for command, extra in EXTRAS.items():
+        assert command not in commands or f"[{extra}]" in text
