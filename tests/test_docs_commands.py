@@ -28,6 +28,7 @@ import page_commands
 import pytest
 import torch
 from command_line import REPOSITORY, SPY, clean_environment
+from model_folders import small_gpt
 from numerics import same_but_for_last_digits
 
 import attnlens
@@ -43,13 +44,19 @@ PAGES = sorted(
 COMPLETE = {"docs/models.md"}
 """Pages each of whose examples is complete by itself."""
 
-MOST_THAT_NEED_MORE = 24
+GIVEN = {"a model in FOLDER": lambda: small_gpt(Path("FOLDER"))}
+"""What a block needs and the test can make: such a block runs."""
+
+FRAGMENT = "README.md"
+"""The page whose example is about the reader's own ``model``, its input ``x`` and ``FOLDER``."""
+
+MOST_THAT_NEED_MORE = 28
 """Blocks that a checkout alone cannot run. A new block should use ``sample_data`` instead."""
 
 FENCE = re.compile(
     r"^(?:<!-- (?P<marker>[^>]+?) -->\n+)?```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.M | re.S
 )
-INSTALLS = re.compile(r"^(?:pip install|source \.venv).*\n", re.M)
+INSTALLS = re.compile(r"^(?:source \.venv|pip install)[^&\n]*(?:&& )?", re.M)
 EXTRAS = {"attnlens dashboard": "dashboard", "attnlens mcp": "mcp"}
 
 
@@ -75,28 +82,27 @@ def blocks(page: str) -> list[Block]:
         line = text.count("\n", 0, fence.start("text"))
         shown = fence["text"]
         if fence["kind"] == "sh":
-            # The lines are kept, so that numbers of lines stay right.
-            shown = INSTALLS.sub("\n", shown)
+            shown = INSTALLS.sub("", shown)
         found.append(Block(fence["kind"], shown, line, needs))
     return found
 
 
 @dataclass(frozen=True)
-class Checkout:
-    """A copy of the tracked files, and the environment of a shell in it."""
+class Shells:
+    """Shells in which the commands of pages are stand-ins that a server answers."""
 
-    folder: Path
+    tracked: Path
     log: Path
     spied: Path
     environment: dict[str, str]
 
     def run(self, shell: str, block: Block, mode: str) -> tuple[str, str]:
-        """What a block writes to its two streams."""
-        trap = "ZERR" if shell == "zsh" else "ERR"
-        script = f"trap 'echo \"failed: $LINENO $?\" >&2' {trap}\n{block.text}"
+        """What a block writes to its two streams in this process's folder."""
+        name, *options = ("zsh", "-f") if shell == "zsh" else ("bash",)
+        signal = "ZERR" if shell == "zsh" else "ERR"
+        trap = f"trap 'echo \"failed: $LINENO $?\" >&2' {signal}"
         done = subprocess.run(
-            [shell, *(["-f"] if shell == "zsh" else []), "-u", "-o", "pipefail", "-c", script],
-            cwd=self.folder,
+            [name, *options, "-u", "-o", "pipefail", "-c", f"{trap}\n{block.text}"],
             env={**self.environment, "PAGE_MODE": mode},
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -107,22 +113,15 @@ class Checkout:
         )
         return done.stdout, done.stderr
 
-    def commands(self) -> list[tuple[list[str], int]]:
-        """The words and the status of each command since this was asked last."""
+    def commands(self) -> list[list[str]]:
+        """The words of each command since this was asked last, sorted."""
         lines = self.log.read_text(encoding="utf-8").splitlines() if self.log.exists() else []
         self.log.unlink(missing_ok=True)
-        return [(words, status) for words, status in map(json.loads, lines)]
-
-    def files(self) -> dict[str, bytes | None]:
-        """Every file and folder, by its path."""
-        return {
-            str(path.relative_to(self.folder)): path.read_bytes() if path.is_file() else None
-            for path in self.folder.rglob("*")
-        }
+        return sorted(map(json.loads, lines))
 
 
 @pytest.fixture(scope="module")
-def checkout(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Checkout]:
+def shells(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shells]:
     if shutil.which("bash") is None or not hasattr(os, "fork"):
         pytest.skip("the commands of the pages are for bash")
     listed = subprocess.run(
@@ -131,11 +130,11 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Checkout]:
     if listed.returncode:
         pytest.skip("this is no checkout, so its files cannot be listed")
     root = tmp_path_factory.mktemp("pages")
-    folder, executables, spy = root / "checkout", root / "bin", root / "spy"
+    tracked, executables, spy = root / "tracked", root / "bin", root / "spy"
     for name in filter(None, listed.stdout.split("\0")):
         if (REPOSITORY / name).is_file():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(REPOSITORY / name, folder / name)
+            (tracked / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(REPOSITORY / name, tracked / name)
     executables.mkdir()
     page_commands.stand_ins(executables, root / "socket")
     spy.mkdir()
@@ -145,7 +144,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Checkout]:
         PYTHONPATH=f"{spy}{os.pathsep}{REPOSITORY}",
         PYTHONWARNINGS="",
         PYTHONDONTWRITEBYTECODE="1",
-        HOME=str(root / "home"),
+        HOME=str(root),
         XDG_CACHE_HOME=str(root / "cache"),
         PAGE_LOG=str(root / "log"),
         SPY_LOG=str(root / "spied"),
@@ -159,10 +158,22 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Checkout]:
         while not (root / "socket").exists():
             assert server.poll() is None
             time.sleep(0.05)
-        yield Checkout(folder, root / "log", root / "spied", environment)
+        yield Shells(tracked, root / "log", root / "spied", environment)
     finally:
         server.terminate()
         server.wait(30)
+
+
+@pytest.fixture
+def checkout(shells: Shells, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A copy of the tracked files, the folder of this process."""
+    folder = tmp_path / "checkout"
+    shutil.copytree(shells.tracked, folder)
+    monkeypatch.chdir(folder)
+    yield folder
+    shutil.rmtree(folder)
+    shells.commands()
+    shells.spied.unlink(missing_ok=True)
 
 
 def steady(text: str) -> str:
@@ -172,6 +183,8 @@ def steady(text: str) -> str:
 
 def skip_without_libraries(page: str) -> None:
     """Leave out a page whose examples import what is not installed here."""
+    if page == FRAGMENT or any(block.needs in GIVEN for block in blocks(page)):
+        pytest.importorskip("transformers")
     for block in blocks(page):
         for node in ast.walk(ast.parse(block.text)) if block.kind == "python" else ():
             names = [one.name for one in node.names] if isinstance(node, ast.Import) else []
@@ -197,63 +210,70 @@ def statuses_as_named(block: Block, errors: str) -> None:
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)])
 def test_the_blocks_of_a_page_run_as_typed(
     page: str,
-    checkout: Checkout,
+    shells: Shells,
+    checkout: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     skip_without_libraries(page)
-    monkeypatch.chdir(checkout.folder)
     monkeypatch.setattr(socket.socket, "connect", None)
-    before = checkout.files()
-    names: dict[str, Any] = {"__name__": "example"}
+    names = readers_own() if page == FRAGMENT else {}
     printed: str | None = None
     for block in blocks(page):
+        if block.needs in GIVEN:
+            GIVEN[block.needs]()
+        runs = block.needs is None or block.needs in GIVEN
         if block.kind == "sh":
-            mode = "parse" if block.needs else "run"
-            out, errors = checkout.run("bash", block, mode)
+            out, errors = shells.run("bash", block, "run" if runs else "parse")
             statuses_as_named(block, errors)
-            printed = None if block.needs else out
+            printed = out if runs else None
         elif block.kind == "python":
             if page in COMPLETE:
-                names = {"__name__": "example"}
+                names = {}
                 torch.manual_seed(0)
                 assert "assert" in block.text
-            capsys.readouterr()
             code = compile("\n" * block.line + block.text, page, "exec")  # errors name its line
-            printed = None if block.needs else _exec(code, names, capsys)
-        elif block.kind == "text" and printed is not None:
+            capsys.readouterr()
+            if runs:
+                names["__name__"] = "example"
+                exec(code, names)
+            printed = capsys.readouterr().out if runs else None
+        else:
+            assert printed is not None, f"line {block.line} shows the output of what did not run"
             same_but_for_last_digits(steady(printed), steady(block.text))
-        else:
-            assert block.kind == "text"
     if page in AFTERWARDS:
-        AFTERWARDS[page](names, checkout.folder)
-    for path, content in checkout.files().items():
-        if path not in before:
-            code_of_page = "".join(block.text for block in blocks(page))
-            places = [path, *map(str, Path(path).parents)][:-1]
-            assert any(place in code_of_page for place in places), f"{path} is left behind"
-        else:
-            assert content == before[path], f"{path} was changed"
-    assert not checkout.spied.exists(), checkout.spied.read_text(encoding="utf-8")
-    in_bash = checkout.commands()
+        AFTERWARDS[page](names)
+    assert not shells.spied.exists(), shells.spied.read_text(encoding="utf-8")
+    nothing_is_left_that_the_page_does_not_name(page, shells.tracked, checkout)
+    in_bash = shells.commands()
     if shutil.which("zsh"):
         for block in blocks(page):
             if block.kind == "sh":
-                checkout.run("zsh", block, "words")
-        assert sorted(words for words, _ in checkout.commands()) == sorted(
-            words for words, _ in in_bash
-        )
-    for path in checkout.folder.rglob("*"):
-        if str(path.relative_to(checkout.folder)) not in before and path.exists():
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
+                shells.run("zsh", block, "words")
+        assert shells.commands() == in_bash
 
 
-def _exec(code: Any, names: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> str:
-    exec(code, names)
-    return capsys.readouterr().out
+def readers_own() -> dict[str, Any]:
+    """What `FRAGMENT` is about."""
+    small_gpt(Path("FOLDER"))
+    layer = torch.nn.TransformerEncoderLayer(8, 4, 16, batch_first=True)
+    model = torch.nn.TransformerEncoder(layer, 1, enable_nested_tensor=False).eval()
+    return {"attnlens": attnlens, "model": model, "x": torch.randn(1, 5, 8)}
 
 
-def recordings(names: dict[str, Any], folder: Path) -> None:
+def nothing_is_left_that_the_page_does_not_name(page: str, tracked: Path, folder: Path) -> None:
+    code = "".join(block.text for block in blocks(page))
+    for path in folder.rglob("*"):
+        place = path.relative_to(folder)
+        if (tracked / place).exists():
+            same = path.is_dir() or path.read_bytes() == (tracked / place).read_bytes()
+            assert same, f"{place} was changed"
+        else:
+            named = [str(one) in code for one in (place, *place.parents[:-1])]
+            assert any(named), f"{place} is left behind"
+
+
+def recordings(names: dict[str, Any]) -> None:
     """The examples that change attention do what their comments say; pages are written."""
     model, x, full = names["model"], names["x"], names["full"]
     assert not torch.allclose(names["ablated"], full)
@@ -263,17 +283,17 @@ def recordings(names: dict[str, Any], folder: Path) -> None:
     with torch.no_grad(), attnlens.intervene(model, hide=names["strongest"]):
         torch.testing.assert_close(model(x)[0], names["outputs"][best], atol=1e-6, rtol=0)
     assert names["gates"].grad.abs().min() > 0
-    assert (folder / "page.html").stat().st_size > 10_000
+    assert Path("page.html").stat().st_size > 10_000
 
 
-def audits(names: dict[str, Any], folder: Path) -> None:
+def audits(names: dict[str, Any]) -> None:
     report = names["report"]
     assert "what mattered: hidden from the whole model" in str(report)
     assert len(names["table"]) == len(report.claims)
-    assert (folder / "audit.html").stat().st_size > 10_000
+    assert Path("audit.html").stat().st_size > 10_000
 
 
-AFTERWARDS: dict[str, Callable[[dict[str, Any], Path], None]] = {
+AFTERWARDS: dict[str, Callable[[dict[str, Any]], None]] = {
     "docs/recordings.md": recordings,
     "docs/audit.md": audits,
 }
