@@ -1,1 +1,1 @@
-"""How good a predictor is, what its heads do, and whether attention says what mattered."""
+"""Measure how good a predictor is, what its heads do, and whether attention shows what mattered."""

@@ -1,18 +1,19 @@
-"""Does attention say which past balls mattered? Figures over a sample of balls.
+"""Does attention show which past balls mattered? Figures over a sample of balls.
 
-A hidden past ball exists for no head; the scoreboard stays. Every method gives one score per past
-ball of one query. The scores are compared with what hiding the balls does:
+A hidden past ball is masked for every head; the scoreboard is unchanged. Every method gives one
+score to each past ball of a query. The scores are compared with the effects of hiding the balls:
 
-- attention: the sum over heads of a head's share of past attention times what the head carries
-  (`attnlens.cricket.explain.reading.Paths`).
-- content_only: the same with weights made from query times key alone, without the biases.
-- value_norm: the same with weights replaced by the length of what they carry,
-  ``‖Σ_h weight · value · output projection‖`` (Kobayashi et al. 2020).
-- rollout: attention followed to the inputs (Abnar & Zuidema 2020), half of every residual
-  layer's output from its input.
-- gradient_x_input: of the log-odds of the likeliest outcome with respect to the ball's vector.
-- kl_jacobian: the same of every outcome at once (`attnlens.attention.flow.kl_jacobian`).
-- structure: no attention, but trees that see distance, who played and what happened
+- attention: for each head, its share of attention to past balls times the size of its contribution,
+  summed over heads (`attnlens.cricket.explain.reading.Paths`).
+- content_only: the same with weights computed from query times key alone, without the biases.
+- value_norm: the same, with each weight replaced by the norm of the weighted values, ``‖Σ_h weight
+  · value · output projection‖`` (Kobayashi et al. 2020).
+- rollout: attention traced back to the inputs (Abnar & Zuidema 2020); half of every residual
+  layer's output is attributed to its input.
+- gradient_x_input: the gradient of the most likely outcome's log-odds with respect to the ball's
+  vector, times that vector.
+- kl_jacobian: the same for all outcomes at once (`attnlens.attention.flow.kl_jacobian`).
+- structure: no attention, but trees that see distance, players and outcome
   (`attnlens.cricket.lab.attention_faithfulness`).
 - recency: minus the distance.
 - uniform: attention with each head's weights spread evenly over the balls it may see.
@@ -89,13 +90,13 @@ METHODS: Final[tuple[str, ...]] = (
     "recency",
     "uniform",
 )
-"""Every method, in the order of a table."""
+"""The names of all methods, in the order of a table."""
 
 
 def attributions(model: FullModel, batch: Batch) -> dict[str, Floats]:
-    """Scores of every past ball ``(past,)`` by method, from one pass over one query.
+    """Return the scores of every past ball ``(past,)`` by method, from one pass over one query.
 
-    All of `METHODS` but the structure, which is fitted on many balls.
+    The result has every method in `METHODS` except ``structure``, which is fitted on many balls.
     """
     with (
         record(model) as recording,
@@ -117,7 +118,9 @@ def attributions(model: FullModel, batch: Batch) -> dict[str, Floats]:
 
 
 def signed_attributions(model: FullModel, batch: Batch, outcome: int) -> dict[str, Floats]:
-    """Scores ``(past,)`` of the methods with a sign, which score an outcome's log-odds."""
+    """Return the scores ``(past,)`` of the methods that have a sign, for the log-odds of
+    one outcome.
+    """
     with _past_vectors(model) as vectors:
         prediction, paths = predict_paths(model, batch)
     return {
@@ -127,12 +130,12 @@ def signed_attributions(model: FullModel, batch: Batch, outcome: int) -> dict[st
 
 
 def class_log_odds(logits: Tensor, index: int) -> Tensor:
-    """Log-odds of a class, from logits ``(class,)``."""
+    """Return the log-odds of a class, from logits ``(class,)``."""
     return logits[index] - torch.cat([logits[:index], logits[index + 1 :]]).logsumexp(0)
 
 
 def _gradient_times_input(prediction: Prediction, vectors: Tensor, outcome: int) -> Floats:
-    """``Σ gradient · vector`` of each past ball; the vectors are ``(1, past, width)``."""
+    """Return ``Σ gradient · vector`` for each past ball; the vectors are ``(1, past, width)``."""
     odds = class_log_odds(prediction.logits[0, 0], outcome)
     slope = torch.autograd.grad(odds, vectors, retain_graph=True)[0]
     result: Floats = (slope * vectors)[0].detach().double().sum(-1).numpy()
@@ -141,9 +144,9 @@ def _gradient_times_input(prediction: Prediction, vectors: Tensor, outcome: int)
 
 @contextmanager
 def _past_vectors(model: FullModel) -> Iterator[list[Tensor]]:
-    """The past balls' vectors ``(1, past, width)`` of the passes inside, as leaves of the graph.
+    """Capture the past balls' vectors ``(1, past, width)`` in the block, as leaves of the graph.
 
-    A gradient counts every use of a past ball and stops there.
+    A gradient with respect to such a vector covers every use of the past ball and stops there.
     """
     vectors: list[Tensor] = []
 
@@ -160,7 +163,7 @@ def _past_vectors(model: FullModel) -> Iterator[list[Tensor]]:
 
 def _content_only(paths: Paths, recording: Mapping[str, AttentionRecord]) -> Floats:
     def content_weights(site: str) -> Floats:
-        """Weights from content alone, hidden where the model's own are 0."""
+        """Return weights from content alone, which are 0 wherever the model's own weights are 0."""
         entry = recording[site]
         assert entry.content is not None
         weights = hidden_softmax(entry.content, entry.weights == 0)[0, :, 0]
@@ -173,7 +176,7 @@ def _value_norm(model: FullModel, paths: Paths, keys: Mapping[str, Tensor]) -> F
     score = np.zeros(len(paths.over_of))
     for scale, weights in paths.scales.items():
         attention, heads = attention_at(model, SITES[scale]), torch.from_numpy(weights)
-        # A head that counts passes on of each ball its weight alone.
+        # A counting head has no values, so only its weight on each ball counts.
         vectors = heads[..., None]
         if attention.to_value is not None:
             values = unflattened(
@@ -193,11 +196,11 @@ def _matrix(module: nn.Module) -> Tensor:
 
 
 _STRUCTURE_BALLS: Final = 3
-"""Further balls that the trees of `structure` are fitted on, for each measured ball."""
+"""The number of additional balls for fitting the `structure` trees, per measured ball."""
 
 RANDOM: Final = "random"
 _COMPARED: Final[tuple[str, ...]] = ("recency", "uniform")
-"""Controls that every other method is compared with ball by ball."""
+"""The controls that every other method is compared with, ball by ball."""
 
 _REMOVED: Final = (
     "a hidden ball is hidden from every head by the attention mask; the scoreboard and "
@@ -207,15 +210,16 @@ _REMOVED: Final = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MeasuredBall:
-    """One sampled ball; losses and divergences in nats.
+    """One sampled ball; losses and divergences are in nats.
 
     Attributes:
-        attention, effects: score and effect of hiding of each past ball, oldest first.
-        intact, hide_all: log-loss of what happened, with the past and with all of it hidden.
-        scramble_cost: rise of the log-loss, mean over permutations of past outcomes.
-        scramble_kl, hide_all_kl: divergence of the prediction from the intact one.
-        methods: figures by method and name.
-        controls: `removal_figures` of each random ordering.
+        attention, effects: each past ball's attention score and effect of hiding, oldest first.
+        intact, hide_all: the log-loss with the past visible, and with all past balls hidden.
+        scramble_cost: the increase of the log-loss, averaged over permutations of the past
+            outcomes.
+        scramble_kl, hide_all_kl: the divergence of that prediction from the intact prediction.
+        methods: the figures by method and name.
+        controls: the `removal_figures` of each random ordering.
     """
 
     match_id: str
@@ -235,9 +239,9 @@ class MeasuredBall:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FaithfulnessSample:
-    """A measured sample of balls; ``wider`` is from `wider_sample`.
+    """A measured sample of balls; ``wider`` is the result of `wider_sample`.
 
-    ``left_out`` holds the methods that could not be fitted, with the reason.
+    ``left_out`` maps each method that could not be fitted to the reason.
     """
 
     balls: tuple[MeasuredBall, ...]
@@ -246,7 +250,9 @@ class FaithfulnessSample:
     left_out: Mapping[str, str]
 
     def document(self, held: HeldOut) -> Json:
-        """The document of ``attnlens lab faithfulness``; every figure is a mean over balls."""
+        """Return the JSON result of ``attnlens lab faithfulness``; every figure is a mean
+        over balls.
+        """
         intact, hidden, largest, hide_all_kl, scramble_cost, scramble_kl = (
             np.array([getattr(ball, name) for ball in self.balls])
             for name in (
@@ -282,14 +288,14 @@ class FaithfulnessSample:
         return Estimate.mean(values, [ball.match_id for ball in self.balls], self.seed)
 
     def _values(self, method: str) -> dict[str, Floats]:
-        """A method's figures of every ball ``(ball,)``, by name."""
+        """Return a method's figures for every ball ``(ball,)``, by name."""
         names = self.balls[0].methods[method]
         return {
             name: np.array([ball.methods[method][name] for ball in self.balls]) for name in names
         }
 
     def _method(self, method: str) -> Json:
-        """One method's figures, and their differences from controls and random orderings."""
+        """Return a method's figures, and their differences from controls and random orderings."""
         values = self._values(method)
         random = {
             name: np.array([[control[name] for control in ball.controls] for ball in self.balls])
@@ -328,22 +334,23 @@ def measure(
     wide: int = 0,
     report: Report = silent,
 ) -> FaithfulnessSample:
-    """Measure a sample of balls by every method of `METHODS`.
+    """Measure a sample of balls by every method in `METHODS`.
 
     Args:
-        innings: in an order that does not change, for the sample to be the same; not super
-            overs, which are too short to be drawn anyway.
-        balls: how many to draw, from all balls with at least 36 before them.
-        wide: how many balls to draw for the log-losses alone, from all that have a past.
+        innings: the innings in a fixed order, so that the sample is reproducible. Super overs
+            should be left out; they are too short to be sampled anyway.
+        balls: the number of balls to sample, from all balls with at least 36 balls before them.
+        wide: the number of balls to sample for the log-losses alone, from all balls with a past.
 
     Raises:
-        InputError: no ball has 36 before it.
+        InputError: no ball has 36 balls before it.
     """
     model.eval()
     chosen = sample(innings, balls, seed)
     if not chosen:
         raise InputError(f"no ball has {BEFORE} before it", remedy="give longer innings")
-    # The trees get more balls than are measured, so that they do not lose for lack of data.
+    # The trees are fitted on more balls than are measured, so that lack of data does not limit
+    # them.
     fitted_on = [*chosen, *sample(innings, _STRUCTURE_BALLS * balls, seed + 1)]
     removals = []
     for number, (row, position) in enumerate(fitted_on):
@@ -364,7 +371,7 @@ def measure(
 
 
 def remove_past(model: FullModel, encoded: Encoded, position: int) -> SingleRemovals:
-    """Each ball before one hidden by itself."""
+    """Hide each preceding ball by itself."""
     batch = window_batch(encoded.arrays, position)
     return remove_each(partial(under_masks, model, batch), position)
 
@@ -375,10 +382,11 @@ def fitted_structure(
     removals: Sequence[SingleRemovals],
     seed: int,
 ) -> tuple[dict[str, list[Floats]], dict[str, str]]:
-    """Scores of each ball's past by structure alone, by method; or the reason why there are none.
+    """Return the scores of past balls by structure alone, by method, or the reason why there are
+    none.
 
     Args:
-        chosen: balls, each a row of ``innings`` and a position.
+        chosen: for each ball, a row of ``innings`` and a position.
     """
     structures = [structure_of(innings[row].arrays, position) for row, position in chosen]
     matches = [innings[row].match_id for row, _ in chosen]
@@ -399,7 +407,7 @@ def measure_ball(
 ) -> MeasuredBall:
     """Measure one ball.
 
-    ``removed`` is from `remove_past`; ``structures`` are scores of methods beyond `attributions`.
+    ``removed`` is the result of `remove_past`; ``structures`` has the scores of additional methods.
     """
     arrays = encoded.arrays
     batch = window_batch(arrays, position)
@@ -449,12 +457,13 @@ def measure_ball(
 def _correlations(
     score: Floats, signed_score: Floats, effects: Floats, signed: Floats, same_players: Floats
 ) -> dict[str, float]:
-    """Rank agreement with single-ball effects, over the last 36 balls and over all.
+    """Return the rank correlations with single-ball effects, over the last 36 balls and over all.
 
     Args:
-        signed_score: the score with its sign, where the method has one.
-        effects: nats of each past ball; ``signed``: what each adds to the log-odds of the ball's
-            subject, ``(past,)``.
+        signed_score: the score with its sign, if the method has one.
+        effects: the effect of each past ball, in nats.
+        signed: the amount that each ball adds to the log-odds of the explained outcome,
+            ``(past,)``.
         same_players: whether each ball had the same batter, and the same bowler, ``(2, past)``.
     """
     distance = np.arange(len(effects), 0, -1, dtype=float)
@@ -481,12 +490,14 @@ _FIGURES: Final[tuple[tuple[str, str, str, int], ...]] = (
     ("insertion_auc_kl", "insertion area", "less", 4),
     ("sign_violation_rate", "wrong sign", "less", 0),
 )
-"""Estimate, heading in two words or three, the faithful direction, decimals (0: per cent)."""
+"""For each figure: its name, a heading of two or three words, the faithful direction, and
+decimals (0: per cent).
+"""
 
 
 @terminal_page(min_width=70, max_width=110)
 def render_faithfulness(page: Page, document: Json) -> None:
-    """The document of ``attnlens lab faithfulness``."""
+    """Write the result of ``attnlens lab faithfulness`` to a terminal page."""
     add_opening(page, document, f"does attention of {document['model']['name']} say what mattered?")
     page.paragraph("what past balls are worth, nats (95% over matches)", "heading", indent=0)
     losses = document["log_loss"]
@@ -517,7 +528,7 @@ def render_faithfulness(page: Page, document: Json) -> None:
 
 
 def add_opening(page: Page, document: Json, question: str) -> None:
-    """The question, its sample of balls, and notes on the figures."""
+    """Write the question, its sample of balls, and notes on the figures."""
     days = " to ".join(dict.fromkeys(day for day in document["dates"] if day))
     matches = count(document["matches"], "match", "matches")
     sample = ", ".join(filter(None, (matches, days)))
@@ -533,7 +544,7 @@ def _add_figures(page: Page, rows: Sequence[tuple[str, Estimate]], digits: int) 
 
 
 def _add_methods(page: Page, methods: Mapping[str, Json]) -> None:
-    """A row per method. Columns that do not fit are only in ``--json``."""
+    """Write one row per method. Columns that do not fit are only in ``--json``."""
     page.paragraph("agreement of scores with the effects of hiding balls", "heading", indent=0)
     columns = [Words(), Words("Spearman, last 36", gap=1)]
     subheads: list[Cell] = ["", ("(95% over matches)", "quiet")]
@@ -588,15 +599,17 @@ _PARAMETERS: Final = {
     "verbose": -1,
 }
 _MIN_EFFECT: Final = 1e-9
-"""Nats that are added before the logarithm: smaller effects are noise."""
+"""Nats that are added before the logarithm, since smaller effects are noise."""
 
 
 class StructureError(AttnlensError):
-    """The trees cannot be fitted here, and why."""
+    """The trees cannot be fitted; the message says why."""
 
 
 def structure_of(arrays: InningsArrays, position: int) -> Floats:
-    """Distance, same batter, same bowler and outcome of the balls before one, ``(position, 4)``."""
+    """Return the distance, same batter, same bowler and outcome of each past ball,
+    ``(position, 4)``.
+    """
     past = slice(0, position)
     columns = [
         np.arange(position, 0, -1),
@@ -610,19 +623,19 @@ def structure_of(arrays: InningsArrays, position: int) -> Floats:
 def structure_scores(
     structures: Sequence[Floats], effects: Sequence[Floats], matches: Sequence[str], seed: int
 ) -> list[Floats]:
-    """Predicted effects of hiding the past balls of each of several balls, on a log scale.
+    """Predict the effects of hiding the past balls of several balls, on a log scale.
 
     Args:
-        structures: `structure_of` each ball; ``effects``: nats of each of its past balls,
-            ``(past,)``.
+        structures: the `structure_of` each ball.
+        effects: for each ball, the effects of its past balls in nats, ``(past,)``.
         matches: the match of each ball.
 
     Raises:
-        StructureError: LightGBM is not installed, or all balls are of one match.
+        StructureError: LightGBM is not installed, or all balls are from one match.
     """
     try:
         import lightgbm
-    except (ImportError, OSError):  # a library it needs from the system may be missing
+    except (ImportError, OSError):  # a system library that it needs may be missing
         raise StructureError("lightgbm is not installed") from None
     match = group_numbers(matches)
     count = int(match.max()) + 1

@@ -1,8 +1,8 @@
-"""The baselines' features of every ball, as known before it is bowled.
+"""The baselines' features of every ball, as known before the ball is bowled.
 
-The predictor reads earlier balls by attention and gets no sums of them. The baselines get all sums:
-the scoreboard, the innings so far, the ratings, and sums of observed minus expected outcomes over
-earlier days and over this match.
+The predictor reads earlier balls by attention and gets no sums over them. The baselines get all
+such sums: the scoreboard, the innings so far, the ratings, and sums of observed minus expected
+outcomes over earlier days and over this match.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from attnlens.files import Flags, Floats32, Integers
 
 Doubles = NDArray[np.float64]
 BallColumns = dict[str, NDArray[Any]]
-"""Columns of every ball of many innings, in order: ``(balls,)``, some ``(balls, columns)``."""
+"""Columns for every ball of many innings, in order: ``(balls,)``, some ``(balls, columns)``."""
 
 _RATED: Final = ("striker", "bowler", "venue", "batting_team", "bowling_team", "era")
 _ROLES: Final = ("batter", "non_striker", "bowler")
@@ -46,9 +46,10 @@ _OF_A_BALL: Final[Mapping[str, Callable[[Delivery], int]]] = {
 
 
 def ball_columns(encoded: Sequence[EncodedInnings]) -> BallColumns:
-    """Columns of innings in order of date; of each outcome, such as ``wd``, a column of flags.
+    """Return columns for innings in order of date, with a column of flags for each outcome such as
+    ``wd``.
 
-    The second innings of a match needs the first for its features.
+    The features of a second innings are computed from the first, so both must be included.
     """
     people, venues, teams, matches = (defaultdict[str, int](count().__next__) for _ in range(4))
     ids: dict[str, str] = {}
@@ -90,7 +91,7 @@ def ball_columns(encoded: Sequence[EncodedInnings]) -> BallColumns:
         raise ValueError("a table needs at least one innings")
     columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     flags = {outcome: columns["outcome"] == row for row, outcome in enumerate(OUTCOMES)}
-    # Players of one innings have keys of their own.
+    # Each innings has its own keys for players.
     batter = columns["innings"] * len(people) + columns["batter"]
     return (
         columns
@@ -130,9 +131,9 @@ def _encoded_columns(arrays: InningsArrays) -> BallColumns:
 
 
 class Groups:
-    """Balls grouped by a key ``(n,)``; figures of a ball cover the earlier balls of its group.
+    """Balls grouped by a key ``(n,)``. The figures of a ball cover the earlier balls of its group.
 
-    ``time`` is the order within a group, if the rows are not in order already.
+    ``time`` gives the order within a group, if the rows are not yet in order.
     """
 
     def __init__(self, key: Integers, time: Integers | None = None) -> None:
@@ -148,11 +149,13 @@ class Groups:
         return result
 
     def count(self) -> Integers:
-        """The number of earlier balls."""
+        """Return the number of earlier balls."""
         return self._back(self._rows - self._start)
 
     def sums(self, values: NDArray[Any], last: int | None = None) -> NDArray[Any]:
-        """Sums, or counts of flags, over earlier balls or the ``last`` of them, same shape."""
+        """Return sums (or counts of flags) over all earlier balls or the ``last`` ones, in
+        the same shape.
+        """
         exact = np.float64 if np.issubdtype(values.dtype, np.floating) else np.int64
         running = np.zeros((len(values) + 1, *values.shape[1:]), exact)
         np.cumsum(values[self._order], axis=0, out=running[1:], dtype=exact)
@@ -160,13 +163,15 @@ class Groups:
         return self._back(running[self._rows] - running[low])
 
     def since(self, flags: Flags) -> Integers:
-        """The number of balls since the last one with the flag; all of them if there is none."""
+        """Return the number of balls since the last ball with the flag, or all balls if
+        there is none.
+        """
         after = np.where(flags[self._order], self._rows + 1, 0)
         latest = np.concatenate([[0], np.maximum.accumulate(after)[:-1]])
         return self._back(self._rows - np.maximum(latest, self._start))
 
     def earlier(self, values: NDArray[Any], steps: int = 1, fill: int = -1) -> NDArray[Any]:
-        """The value ``steps`` before in the group, ``fill`` where there is none."""
+        """Return the value ``steps`` balls earlier in the group, or ``fill`` if there is none."""
         rows = self._rows - steps
         inside = rows >= self._start
         return self._back(np.where(inside, values[self._order][np.where(inside, rows, 0)], fill))
@@ -175,7 +180,7 @@ class Groups:
 class Ledger:
     """Sums by entity, ``key`` ``(n,)``, over earlier days.
 
-    A ball counts for matches that ``began`` after its own match ``ended``.
+    A ball contributes to the matches that ``began`` after its own match ``ended``.
     """
 
     def __init__(self, key: Integers, began: Integers, ended: Integers) -> None:
@@ -197,23 +202,23 @@ class Ledger:
 Columns = Iterator[tuple[str, NDArray[Any]]]
 
 _MAX_BALLS_SINCE: Final = 40
-"""Limit of counts of balls since an event."""
+"""The upper limit of counts of balls since an event."""
 
 _SHRINKAGE: Final = {"striker": 80.0, "bowler": 80.0, "venue": 150.0, "pair": 60.0}
-"""Pseudo-balls of the expectation that an entity's record is shrunk with."""
+"""The number of pseudo-balls with expected outcomes by which an entity's record is shrunk."""
 
 _HALF_LIFE_DAYS: Final = 365.0
-"""Half-life of recent form."""
+"""The half-life of recent form."""
 
 _FREQUENT: Final = ("0", "1", "2", "4", "6", "W", "wd")
-"""Outcomes frequent enough for sums over one match."""
+"""The outcomes that are frequent enough for sums over one match."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FeatureTable:
-    """The baselines' features ``(balls, columns)``, and outcome and match ``(balls,)``.
+    """The baselines' features ``(balls, columns)``, and the outcome and the match ``(balls,)``.
 
-    Outcomes of single earlier balls are class numbers, -1 for none.
+    The outcomes of single earlier balls are class numbers, or -1 if there is no such ball.
     """
 
     names: tuple[str, ...]
@@ -228,14 +233,14 @@ class FeatureTable:
         return self.values[:, self.names.index(name)]
 
     def rows(self, chosen: NDArray[Any] | slice) -> FeatureTable:
-        """Some of the balls."""
+        """Select some of the balls."""
         return FeatureTable(
             self.names, self.values[chosen], self.outcome[chosen], self.match[chosen]
         )
 
 
 def feature_table(encoded: Sequence[EncodedInnings]) -> FeatureTable:
-    """Features of every ball of ``encoded``, innings in order of date.
+    """Return the features of every ball of ``encoded``, whose innings are in order of date.
 
     Each ball's row uses the balls before it in its match, and the matches of ``encoded`` that ended
     before its match began.
@@ -253,7 +258,9 @@ def feature_table(encoded: Sequence[EncodedInnings]) -> FeatureTable:
 
 
 def _columns(balls: BallColumns) -> Columns:
-    """Every column; those by outcome are ``(balls, 11)``, or by `_FREQUENT` ``(balls, 7)``."""
+    """Yield every column; columns by outcome are ``(balls, 11)``, or ``(balls, 7)`` for
+    `_FREQUENT`.
+    """
     bowler = Groups(balls["bowler in innings"])
     yield from _scoreboard(balls)
     yield from _first_innings(balls)
@@ -333,7 +340,7 @@ def _run_rate(balls: BallColumns) -> Doubles:
 
 
 def _first_innings(balls: BallColumns) -> Columns:
-    """How the match's earlier innings went: run rate, wickets per ball, boundaries per ball."""
+    """Run rate, and wickets and boundaries per ball, of the match's earlier innings."""
     match, innings = Groups(balls["match"]), Groups(balls["innings"])
     n_balls = match.count() - innings.count()
     for name, column in {"runs": "runs_total", "wickets": "W", "boundaries": "boundary"}.items():
@@ -369,7 +376,7 @@ def _capped(balls_since: Integers, limit: int = _MAX_BALLS_SINCE) -> Integers:
 
 def _stand(balls: BallColumns) -> Columns:
     """The non-striker's figures in this innings, and those of the partnership."""
-    # The non-striker's figures are sums over his own balls as striker.
+    # The non-striker's figures are sums over the balls that he faced himself.
     n_balls = len(balls["match"])
     keys = np.concatenate([balls["batter in innings"], balls["non_striker in innings"]])
     both = Groups(keys, np.tile(np.arange(n_balls), 2))
@@ -401,7 +408,7 @@ def _bowler(balls: BallColumns, bowler: Groups) -> Columns:
 
 
 def _last_balls(balls: BallColumns) -> Columns:
-    """Sums over the last balls of the innings, whoever played them."""
+    """Sums over the last balls of the innings, for all players."""
     innings = Groups(balls["innings"])
     for name, column, lengths in (
         ("runs", "runs_total", (6, 12)),
@@ -428,7 +435,7 @@ def _single_balls(balls: BallColumns) -> Columns:
     yield "same striker", innings.earlier(balls["batter"]) == balls["batter"]
     yield "same bowler", innings.earlier(balls["bowler"]) == balls["bowler"]
 
-    # The previous over: sum up to its end minus sum up to its start.
+    # The runs of the previous over are the sum up to its end minus the sum up to its start.
     at_start = innings.sums(balls["runs_total"]) - over.sums(balls["runs_total"])
     first = over.count() == 0
     starts = Groups(np.where(first, balls["innings"], -1 - np.arange(len(first))))
@@ -445,7 +452,9 @@ def _ratings(balls: BallColumns) -> Columns:
 
 
 def _records(balls: BallColumns) -> Columns:
-    """Records of earlier days: outcomes against expectation, runs and wickets per ball."""
+    """Records from earlier days: outcomes relative to expectation, and runs and wickets per
+    ball.
+    """
     began, ended = balls["began"], balls["ended"]
     outcomes = np.eye(len(OUTCOMES), dtype=np.float32)[balls["outcome"]]
     expected = softmax(balls["base"])
@@ -455,7 +464,7 @@ def _records(balls: BallColumns) -> Columns:
         "venue": balls["venue"],
         "pair": balls["batter"] * (int(balls["bowler"].max()) + 1) + balls["bowler"],
     }
-    # Weights halve every year; only their ratios are used.
+    # The weights halve every year; only their ratios are used.
     weight = np.exp2((ended - ended.min()) / _HALF_LIFE_DAYS)
     current = np.exp2((began - ended.min()) / _HALF_LIFE_DAYS)
     for name, key in keys.items():
@@ -481,7 +490,7 @@ def _records(balls: BallColumns) -> Columns:
 
 
 def _surprises(balls: BallColumns) -> Columns:
-    """Outcomes minus expectation, summed over the balls before this one in the match."""
+    """Outcomes minus expectation, summed over the earlier balls of the match."""
     surprise = -_expected(balls)
     surprise[np.arange(len(surprise)), balls["outcome"]] += 1
     frequent = [OUTCOMES.index(outcome) for outcome in _FREQUENT]
@@ -503,13 +512,13 @@ def _surprises(balls: BallColumns) -> Columns:
 
 
 def _expected(balls: BallColumns) -> Floats32:
-    """Probabilities from scoreboard and ratings, ``(balls, 11)``."""
+    """Return the probabilities from scoreboard and ratings, ``(balls, 11)``."""
     logits = balls["base"] + sum(balls[f"rating {name}"] for name in _RATED)
     return softmax(np.asarray(logits, np.float32))
 
 
 def _log_ratio(actual: Doubles, due: Doubles, n_balls: Doubles, shrink: float) -> Doubles:
-    """Log of actual over expected, each mixed with ``shrink`` balls of the expectation."""
+    """Return the log of actual over expected, shrunk by ``shrink`` balls with expected outcomes."""
     rate = actual / np.maximum(due, 1e-9)
     number = n_balls[:, None]
     return np.asarray(np.log((number * rate + shrink) / (number + shrink)))

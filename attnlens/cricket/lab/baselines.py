@@ -1,7 +1,8 @@
-"""Baselines of the predictor: class shares, a logistic regression, boosted trees.
+"""Baselines for the predictor: outcome shares, a logistic regression, and boosted trees.
 
-Each is fitted on the balls that a predictor was trained on and evaluated on later ones. The
-regression and the trees get everything that the predictor knows, and every running total.
+Each baseline is fitted on the balls that a predictor was trained on, and evaluated on later balls.
+The regression and the trees get all the information that the predictor has, and every running
+total.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _MAX_LOGISTIC_ROWS: Final = 600_000
 """The logistic regression is fitted on at most this many balls."""
 
 _ROUNDS: Final = 220
-"""Rounds of boosting without validation balls."""
+"""The number of boosting rounds if there are no validation balls."""
 
 _MAX_ROUNDS: Final = 300
 _PATIENCE: Final = 25
@@ -45,16 +46,17 @@ Predict: TypeAlias = Callable[[FeatureTable], Doubles]
 
 
 def fit_prior(table: FeatureTable) -> Predict:
-    """The share of each outcome, whatever the ball."""
+    """Fit the share of each outcome, which is the forecast for every ball."""
     counts = np.bincount(table.outcome, minlength=len(OUTCOMES)) + 1.0
     return lambda balls: np.tile(counts / counts.sum(), (len(balls), 1))
 
 
 def fit_logistic(table: FeatureTable) -> Predict:
-    """Multinomial logistic regression on all columns, fitted on at most `_MAX_LOGISTIC_ROWS` balls.
+    """Fit a multinomial logistic regression on all columns, with at most `_MAX_LOGISTIC_ROWS`
+    balls.
 
-    They are taken evenly from all balls: 2.2 million balls took 17 GB. Values are standardised and
-    clipped at five deviations.
+    These balls are taken at even intervals from all balls, since fitting on 2.2 million balls took
+    17 GB. Values are standardised and clipped at five standard deviations.
     """
     try:
         from sklearn.linear_model import LogisticRegression
@@ -72,7 +74,7 @@ def fit_logistic(table: FeatureTable) -> Predict:
 
     model = LogisticRegression(C=0.02, solver="lbfgs", max_iter=60, tol=1e-3)
     with warnings.catch_warnings():
-        # Sixty steps are enough for a baseline; ignore the convergence warning.
+        # Sixty steps are enough for a baseline, so the convergence warning is ignored.
         warnings.simplefilter("ignore")
         model.fit(scaled(values), table.outcome)
 
@@ -86,7 +88,7 @@ def fit_logistic(table: FeatureTable) -> Predict:
 
 
 def _spread(table: FeatureTable) -> Floats32:
-    """The columns, with class numbers, overs and wickets as one-hot flags."""
+    """Return the columns, with class numbers, overs and wickets as one-hot flags."""
     categories = {
         "outcome 1 before": (-1, len(OUTCOMES)),
         "outcome 2 before": (-1, len(OUTCOMES)),
@@ -111,7 +113,7 @@ def _spread(table: FeatureTable) -> Floats32:
 
 
 Growth: TypeAlias = Mapping[str, float]
-"""Parameters of LightGBM, by its names for them."""
+"""Parameters of LightGBM, by their LightGBM names."""
 
 GROWTH: Final[Growth] = {
     "learning_rate": 0.08,
@@ -123,8 +125,9 @@ GROWTH: Final[Growth] = {
     "lambda_l2": 10.0,
     "max_bin": 63,
 }
-"""Parameters of the baseline's and the teacher's trees. Larger trees are no better on the
-validation matches and take twice the time."""
+"""The parameters of the baseline's and the teacher's trees. On the validation matches,
+larger trees are not better, and they take twice as long.
+"""
 
 _REPEATABLE: Final = {
     "objective": "multiclass",
@@ -143,16 +146,17 @@ def fit_trees(
     growth: Growth = GROWTH,
     seed: int = 5,
 ) -> Predict:
-    """Gradient-boosted trees (LightGBM) on all columns.
+    """Fit gradient-boosted trees (LightGBM) on all columns.
 
-    They stop at the lowest loss on ``check``, later balls, or without it after ``rounds``.
+    Training stops at the lowest loss on ``check``, which holds later balls, or after ``rounds``
+    without it.
 
     Raises:
         BaselineError: LightGBM is not installed.
     """
     try:
         import lightgbm
-    except (ImportError, OSError):  # a library it needs from the system may be missing
+    except (ImportError, OSError):  # a system library that it needs may be missing
         raise BaselineError("lightgbm is not installed") from None
     _check_outcomes(table)
     parameters = {**_REPEATABLE, **growth, "seed": seed}
@@ -179,26 +183,26 @@ def _check_outcomes(table: FeatureTable) -> None:
 
 
 TREES: Final = "boosted_trees"
-"""The teacher, whose probabilities the predictor learns from beside outcomes.
+"""The teacher, whose probabilities the predictor is trained on together with the outcomes.
 
 Hinton, Vinyals and Dean 2015, "Distilling the Knowledge in a Neural Network",
 https://arxiv.org/abs/1503.02531.
 """
 
 _FOLDS: Final = 2
-"""Folds of matches; each is predicted by trees fitted on the other."""
+"""The number of folds of matches; each fold is predicted by trees fitted on the other."""
 
 
 def teach(
     innings: Sequence[EncodedInnings], *, seed: int, threads: int, loop: TrainingLoop
 ) -> list[Floats32]:
-    """Out-of-fold probabilities of boosted trees for each innings, ``(ball, 11)`` each.
+    """Return out-of-fold probabilities of boosted trees for each innings, ``(ball, 11)`` each.
 
-    The first of the loop's processes fits them. They are cached beside the loop's state for a
-    resumed run.
+    The first of the loop's processes fits the trees. The probabilities are cached next to the
+    loop's state, for use when a run is resumed.
 
     Raises:
-        InputError: the matches are too few to fit trees on.
+        InputError: there are too few matches to fit trees on.
     """
     counts = [len(encoded.arrays) for encoded in innings]
     path = loop.sibling_path(f"taught-{seed}.npy")
@@ -224,7 +228,9 @@ def teach(
 
 
 def out_of_fold(table: FeatureTable, growth: Growth, seed: int) -> Floats32:
-    """Probabilities of each ball from trees fitted on the other fold, ``(balls, 11)``."""
+    """Return the probabilities of each ball from trees fitted on the other fold, ``(balls,
+    11)``.
+    """
     matches = np.unique(table.match)
     if len(matches) < 2:
         raise BaselineError("there are fewer than two training matches")
@@ -247,11 +253,12 @@ _UNDATED = "an evaluated match has no date, so its history is unknown"
 def compare(
     held: HeldOut, balls: EvaluatedBalls, names: Sequence[str], *, report: Report = silent
 ) -> BaselineForecasts:
-    """Fit the named baselines on the model's training matches and forecast the held-out ones.
+    """Fit the named baselines on the model's training matches, and forecast the held-out matches.
 
-    Training ends on the checkpoint's ``weights_until``; matches from there to its ``trained_until``
-    are for early stopping. Ratings are made date by date from all matches given. Without training
-    matches, or dates, the only baseline is the checkpoint's own prior.
+    The training matches end on the checkpoint's ``weights_until``. Matches from that day to
+    ``trained_until`` are used for early stopping. Ratings are computed date by date from all given
+    matches. If there are no training matches, or if dates are missing, the only baseline is the
+    checkpoint's own prior.
     """
     if not names:
         return BaselineForecasts({}, {}, fitted_on=0)
@@ -295,19 +302,19 @@ def compare(
 
 
 def why_not(held: HeldOut, train_ids: set[str]) -> str | None:
-    """Why baselines cannot be fitted; ``None`` if they can."""
+    """Return why baselines cannot be fitted, or ``None`` if they can."""
     if not all(match.dates for match in held.matches):
         return _UNDATED
     return None if train_ids else NO_TRAINING
 
 
 def last_weights_day(held: HeldOut) -> datetime.date | None:
-    """The last day of the weights' training matches."""
+    """Return the last day of the matches that the weights were trained on."""
     return held.predictor.date("weights_until") or held.predictor.date("trained_until")
 
 
 def match_ids(held: HeldOut, after: datetime.date | None, until: datetime.date | None) -> set[str]:
-    """Ids of matches of the training's kind that ended after one day and until another."""
+    """Return the ids of matches of the trained kind that ended after one day and by another."""
     return {
         match.match_id
         for match in held.available.values()
@@ -320,7 +327,7 @@ def match_ids(held: HeldOut, after: datetime.date | None, until: datetime.date |
 
 
 def _rated_innings(held: HeldOut, report: Report) -> list[EncodedInnings]:
-    """Every innings up to the last held-out match, with ratings made date by date."""
+    """Return every innings up to the last held-out match, with ratings computed date by date."""
     last = held.dates[1] or ""
     matches = [
         match

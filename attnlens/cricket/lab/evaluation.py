@@ -1,4 +1,4 @@
-"""How well a predictor's probabilities, and what is usual, fit matches it has not seen."""
+"""Measure how well a predictor's probabilities, and the usual ones, fit matches it has not seen."""
 
 from __future__ import annotations
 
@@ -43,21 +43,21 @@ from attnlens.render.canvas import Cell, Column, Page, Words, add_table, termina
 from attnlens.render.numbers import interval, percent, rounded_all
 
 InningsSize = tuple[str, int, int]
-"""An evaluated innings: its match, its number in it, and how many balls."""
+"""An evaluated innings: its match, its number in the match, and its number of balls."""
 
 _INNINGS_PER_BATCH: Final = 16
 DRAWS, SEED = 1000, 5
-"""Resamples of the intervals, and what they are drawn with."""
+"""The number of resamples for the intervals, and the random seed."""
 
 _CALIBRATED_OUTCOMES: Final = ("4", "6", "W")
-"""Outcomes with a calibration table of their own."""
+"""The outcomes that have their own calibration table."""
 
 _OUTCOME_BINS: Final = 10
 MIN_MATCHES: Final = 20
-"""A competition with fewer matches has no row."""
+"""A competition with fewer matches than this gets no row."""
 
 _TABLE_BINS: Final = 16
-"""Bins per outcome of a calibration table: about 2,000 balls each on the development test."""
+"""The number of bins per outcome: each has about 2,000 balls of the development test."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,9 +65,10 @@ class EvaluatedBalls:
     """Every evaluated ball, innings by innings.
 
     Attributes:
-        probabilities: the model's ``(balls, 11)``.
-        actual: class number of what happened ``(balls,)``; of `PHASES` likewise ``phase``.
-        match, number: of the match, and of the innings in it ``(balls,)``.
+        probabilities: the model's probabilities ``(balls, 11)``.
+        actual: the class number of the actual outcome ``(balls,)``.
+        phase: the index of the phase in `PHASES` ``(balls,)``.
+        match, number: the match, and the number of the innings in the match ``(balls,)``.
     """
 
     innings: tuple[InningsSize, ...]
@@ -82,7 +83,9 @@ class EvaluatedBalls:
 
 
 def forecasts(held: HeldOut, report: Report = silent) -> Iterator[tuple[EncodedInnings, Floats]]:
-    """Every held-out innings, and the predictor's probabilities for its balls ``(balls, 11)``."""
+    """Yield every held-out innings and the predictor's probabilities for its balls
+    ``(balls, 11)``.
+    """
     innings = list(held.innings(report))
     for start in range(0, len(innings), _INNINGS_PER_BATCH):
         batch_innings = innings[start : start + _INNINGS_PER_BATCH]
@@ -94,7 +97,7 @@ def forecasts(held: HeldOut, report: Report = silent) -> Iterator[tuple[EncodedI
 
 
 def judge(held: HeldOut, report: Report = silent) -> EvaluatedBalls:
-    """The predictor's forecast of every ball of the matches, with the ratings of their dates."""
+    """Forecast every ball of the matches, with the ratings as of their dates."""
     innings, tables = zip(*forecasts(held, report), strict=True)
     sizes = tuple((encoded.match_id, encoded.innings, len(encoded.arrays)) for encoded in innings)
     match_ids, numbers, counts = zip(*sizes, strict=True)
@@ -114,7 +117,9 @@ def judge(held: HeldOut, report: Report = silent) -> EvaluatedBalls:
 
 
 def aligned(balls: EvaluatedBalls, innings: Sequence[InningsSize], probabilities: Floats) -> Floats:
-    """Rows in the order of the evaluated balls; ``probabilities`` has that of ``innings``."""
+    """Reorder ``probabilities`` from the order of ``innings`` to the order of the evaluated
+    balls.
+    """
     ends = np.cumsum([size for _, _, size in innings])
     end_of = {(match, number): end for (match, number, _), end in zip(innings, ends, strict=True)}
     rows = [np.arange(end_of[match, number] - size, end_of[match, number])
@@ -125,9 +130,11 @@ def aligned(balls: EvaluatedBalls, innings: Sequence[InningsSize], probabilities
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BaselineForecasts:
-    """Probabilities of each baseline for the evaluated balls, ``(balls, 11)``, in their order.
+    """The probabilities of each baseline for the evaluated balls, ``(balls, 11)``, in the same
+    order.
 
-    ``left_out`` holds those that could not be fitted, and why; ``fitted_on`` counts matches.
+    ``left_out`` maps each baseline that could not be fitted to the reason. ``fitted_on`` is the
+    number of matches.
     """
 
     probabilities: dict[str, Floats]
@@ -136,11 +143,13 @@ class BaselineForecasts:
 
 
 def evaluation(held: HeldOut, balls: EvaluatedBalls, baselines: BaselineForecasts) -> Json:
-    """The document of ``attnlens lab evaluate``: a predictor and baselines on the same balls.
+    """Return the JSON result of ``attnlens lab evaluate``: a predictor and baselines on the same
+    balls.
 
-    Log-loss in nats, Brier, expected calibration error, and how often the likeliest outcome came;
-    ``paired_difference``: the model's log-loss less that of each baseline, ball by ball;
-    ``outside_training``: matches that differ in kind from those of the training.
+    The scores are the log-loss in nats, the Brier score, the expected calibration error, and the
+    share of balls on which the most likely outcome occurred. ``paired_difference`` is the model's
+    log-loss minus each baseline's, ball by ball. ``outside_training`` describes the matches that
+    differ in kind from the training matches.
     """
     bootstrap = Bootstrap(balls.match, draws=DRAWS, seed=SEED)
     losses = log_losses(balls.probabilities, balls.actual)
@@ -185,7 +194,7 @@ def evaluation(held: HeldOut, balls: EvaluatedBalls, baselines: BaselineForecast
 
 
 def remarks(document: Json) -> list[str]:
-    """Notes that qualify the document's figures."""
+    """Return notes that qualify the figures."""
     lines = list(document["notes"])
     outside = document["outside_training"]
     if outside["matches"]:
@@ -224,10 +233,11 @@ def _breakdowns(
         }
 
     def by_name(name_of: Mapping[str, str], min_matches: int) -> Json:
-        """By a name of each match, the commonest first; those of fewer matches are left out.
+        """Group by a name of each match, most frequent first; names with too few matches are left
+        out.
 
-        ``ece_by_luck`` is what the ECE of an exactly right forecast would be at most, in 19 of 20
-        cases; ``minus`` is the model's log-loss less that of each baseline, ball by ball.
+        ``ece_by_luck``: the ECE of a perfectly calibrated forecast is below this value in 19 of 20
+        cases. ``minus`` is the model's log-loss minus each baseline's, ball by ball.
         """
         names = np.repeat(
             [name_of[match_id] for match_id, _, _ in balls.innings],
@@ -264,7 +274,9 @@ def _breakdowns(
 
 
 def _reliability(balls: EvaluatedBalls, bootstrap: Bootstrap) -> dict[str, list[Json]]:
-    """Of the likeliest outcome in equally wide bins, of some outcomes in equally filled ones."""
+    """Return calibration tables: equal-width bins for the likeliest outcome, else equally
+    filled bins.
+    """
     confidence, right = balls.probabilities.max(1), hits(balls.probabilities, balls.actual)
     tables = {"likeliest": reliability(confidence, right, equal_bins(confidence), bootstrap)}
     for outcome in _CALIBRATED_OUTCOMES:
@@ -278,10 +290,12 @@ def _reliability(balls: EvaluatedBalls, bootstrap: Bootstrap) -> dict[str, list[
 def reliability(
     predicted: Floats, came_true: Flags | Floats, bins: Integers, bootstrap: Bootstrap
 ) -> list[Json]:
-    """The predicted and the observed share per bin; bins without rows are left out.
+    """Return the predicted and the observed share of each bin; empty bins are left out.
 
-    ``predicted`` is a probability per row ``(rows,)``, ``came_true`` whether it came true, ``bins``
-    the row's bin, as of `equal_bins` or `filled_bins`.
+    Args:
+        predicted: the probability of each row ``(rows,)``.
+        came_true: whether the event occurred in each row.
+        bins: the bin of each row, from `equal_bins` or `filled_bins`.
     """
     observed = came_true.astype(np.float64)
     return [
@@ -295,11 +309,11 @@ def reliability(
 
 
 def calibration_table(held: HeldOut, balls: EvaluatedBalls) -> Json:
-    """For each outcome, bins of similar probability and how often it happened.
+    """Return, for each outcome, bins of similar probability and the observed frequency in each bin.
 
-    The data of a file that a checkpoint carries (`attnlens.cricket.predictor.calibration`). Bins
-    are equally filled. ``most`` is the highest probability in a bin, ``happened_ci`` the 95%
-    interval over resampled matches, ``null`` where the balls come from one match.
+    This is the content of the file beside a checkpoint (`attnlens.cricket.predictor.calibration`).
+    The bins are equally filled. ``most`` is the highest probability in a bin. ``happened_ci`` is
+    the 95% interval over resampled matches, or ``null`` if the balls are from one match.
     """
     bootstrap = Bootstrap(balls.match, draws=DRAWS, seed=SEED)
     outcomes = {}
@@ -346,7 +360,7 @@ _OUTCOME_COLUMNS: Final = (*_LOSS_COLUMNS, Close("predicted"), Close("observed")
 
 @terminal_page(min_width=64)
 def render_evaluation(page: Page, document: Json) -> None:
-    """The document of `evaluation`."""
+    """Write the result of `evaluation` to a terminal page."""
     checkpoint, by = document["checkpoint"], document["by"]
     add_title(page, document, "{name} on {balls} of {matches}, {first} to {last}")
     until = checkpoint["trained_until"]
@@ -393,7 +407,7 @@ def render_evaluation(page: Page, document: Json) -> None:
 
 
 def add_title(page: Page, document: Json, title: str) -> None:
-    """A title with the model, balls, matches and days of the figures."""
+    """Write a title with the model, and the balls, matches and days of the figures."""
     first, last = (document["dates"][end] or "undated" for end in ("first", "last"))
     words = title.format(
         name=document["checkpoint"]["name"],
@@ -431,7 +445,7 @@ def _compared(page: Page, document: Json) -> None:
 
 
 def add_calibration(page: Page, title: str, bins: Sequence[Json]) -> None:
-    """The predicted and the observed share, a row per bin."""
+    """Write the predicted and the observed share, with one row per bin."""
     page.paragraph(title, "heading", indent=0)
     rows = [[percent(row["predicted"], 1), *_observed(row), f"{row['balls']:,}"] for row in bins]
     add_table(page, [Column("predicted"), Close("observed"), Close(), Close("balls")], rows)
@@ -460,15 +474,16 @@ def _losses(part: Json) -> tuple[str, str, str]:
 
 
 _COMMON: Final = ("0", "1", "4", "6", "W", "wd")
-"""Outcomes that every competition brings often enough to be counted."""
+"""The outcomes that occur often enough in every competition."""
 
 
 def usual_evaluation(held: HeldOut, report: Report = silent) -> Json:
-    """The document of ``attnlens lab evaluate --usual``.
+    """Return the JSON result of ``attnlens lab evaluate --usual``.
 
-    ``log_loss`` in nats of what is usual, and of the scoreboard alone, whatever the competition;
-    ``difference``: the first less the second, ball by ball. ``by_competition``: for every common
-    outcome its mean probability as usual, how often it came, and the difference, in percent.
+    ``log_loss`` has three values in nats: ``usual`` for the usual probabilities; ``scoreboard`` for
+    the scoreboard alone, without the competition; and ``difference``, the first minus the second,
+    ball by ball. ``by_competition`` has, for every common outcome, its mean usual probability, its
+    observed frequency, and the difference, in percent.
     """
     innings = list(held.innings(report))
     counts = [len(encoded.arrays) for encoded in innings]
@@ -520,7 +535,7 @@ def usual_evaluation(held: HeldOut, report: Report = silent) -> Json:
 
 @terminal_page(min_width=64)
 def render_usual(page: Page, document: Json) -> None:
-    """The document of `usual_evaluation`."""
+    """Write the result of `usual_evaluation` to a terminal page."""
     title = "what is usual, by {name}, on {balls} of {matches}, {first} to {last}"
     add_title(page, document, title)
     for note in document["notes"]:

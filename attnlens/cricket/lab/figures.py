@@ -1,4 +1,4 @@
-"""Figures with their intervals, and how documents of figures become JSON."""
+"""Figures with their intervals, and the conversion of results with figures to JSON."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from attnlens.render.numbers import DIGITS, interval, rounded
 
 Interval = tuple[float, float]
 DRAWS: Final = 2000
-"""Resamples of the interval of a mean."""
+"""The number of resamples for the interval of a mean."""
 
 
 @lru_cache(maxsize=4)
 def _bootstrap(matches: tuple[str, ...], seed: int) -> Bootstrap:
-    """Resamples of matches: the figures of a document share them."""
+    """Return resamples of the matches, which all figures of one result share."""
     groups = np.unique(np.asarray(matches), return_inverse=True)[1].astype(np.int64)
     return Bootstrap(groups, draws=DRAWS, seed=seed)
 
 
 class Estimate(NamedTuple):
-    """A figure and its 95% interval, whole matches resampled; ``None`` where there is none.
+    """A figure and its 95% interval over resampled matches; ``None`` if undefined.
 
-    In JSON two fields: ``name`` and ``name_ci``.
+    In JSON it becomes two fields: ``name`` and ``name_ci``.
     """
 
     value: float | None
@@ -38,16 +38,16 @@ class Estimate(NamedTuple):
     def of(
         cls, estimates: Estimates, index: tuple[int, ...] = (), digits: int = DIGITS
     ) -> Estimate:
-        """One of many estimates."""
+        """Select one of many estimates."""
         low, high = (finite(ends[index], digits) for ends in (estimates.low, estimates.high))
         ci = None if low is None or high is None else (low, high)
         return cls(finite(estimates.value[index], digits), ci)
 
     @classmethod
     def mean(cls, values: Sequence[float] | Floats, matches: Sequence[str], seed: int) -> Estimate:
-        """The mean of a figure of balls, and its interval over their matches.
+        """Return the mean of a figure over balls, and its interval over their matches.
 
-        With one match there is nothing to resample, and both ends are the mean.
+        With one match there is nothing to resample, so both ends of the interval are the mean.
         """
         mean = float(np.mean(values))
         interval = _bootstrap(tuple(matches), seed).interval(np.asarray(values, float))
@@ -55,7 +55,9 @@ class Estimate(NamedTuple):
 
     @classmethod
     def resampled(cls, values: Floats, bootstrap: Bootstrap, rows: Flags | None = None) -> Estimate:
-        """The mean of ``values`` ``(row,)``, or of some of them; nothing where there are none."""
+        """Return the mean of ``values`` ``(row,)``, or of the selected rows; ``None`` if
+        there are none.
+        """
         selected = values if rows is None else values[rows]
         value = float(selected.mean()) if len(selected) else None
         return cls(value, bootstrap.interval(values, rows))
@@ -67,7 +69,7 @@ class Estimate(NamedTuple):
         return self.value
 
     def cells(self, digits: int, *, sign: str = "", missing: str = "") -> tuple[str, str]:
-        """The figure and its interval as two cells of a table."""
+        """Return the figure and its interval as two cells of a table."""
         if self.value is None:
             return missing, ""
         text = f"{rounded(self.value, digits):{sign}.{digits}f}"
@@ -75,7 +77,7 @@ class Estimate(NamedTuple):
 
 
 class Mean(NamedTuple):
-    """A mean, its 95% interval over matches, and of how many balls."""
+    """A mean, its 95% interval over matches, and the number of balls."""
 
     mean: float | None
     ci: Interval | None
@@ -83,19 +85,19 @@ class Mean(NamedTuple):
 
     @classmethod
     def of(cls, values: Sequence[float] | Floats, matches: Sequence[str], seed: int) -> Mean:
-        """As `Estimate.mean`."""
+        """Return the mean as in `Estimate.mean`."""
         if not len(values):
             return cls(None, None, 0)
         return cls(*Estimate.mean(values, matches, seed), len(values))
 
 
 def finite(value: float, digits: int = DIGITS) -> float | None:
-    """A rounded figure for JSON; ``None`` where it is infinite or no number."""
+    """Return a rounded figure for JSON; ``None`` if it is infinite or not a number."""
     return rounded(float(value), digits) if math.isfinite(value) else None
 
 
 def to_json(value: Any) -> Any:
-    """A document as JSON has it: each `Estimate` of a mapping becomes two members."""
+    """Convert a result to JSON; each `Estimate` in a mapping becomes two members."""
     if isinstance(value, Mapping):
         members: dict[str, Any] = {}
         for name, member in value.items():
