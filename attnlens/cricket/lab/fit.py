@@ -1,7 +1,7 @@
-"""Training sets of both models, and what is fitted beside the network.
+"""Training sets for both models, and the tables that are fitted after the network.
 
-Hiding a ball says something about that ball only against what hiding a ball in its place usually
-does. That null is fitted after the network and is no part of the forecast.
+The effect of hiding a ball is meaningful only relative to the usual effect of hiding a ball at that
+place. This null distribution is fitted after the network and does not affect the forecast.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def fit_base(matches: Sequence[Match], *, seed: int) -> BaseModel:
 
 
 def outcome_tables(outcomes: Integers, cells: Integers) -> tuple[Floats32, Floats32]:
-    """Log-shares over all balls ``(11,)`` and by place ``(TABLES, 2, 20, 11)``, smoothed."""
+    """Return smoothed log-shares over all balls ``(11,)`` and by place ``(TABLES, 2, 20, 11)``."""
     share = np.bincount(outcomes, minlength=len(OUTCOMES)) + 1.0
     share = share / share.sum()
     counts = np.zeros((TABLES * 2 * OVER_CLASSES, len(OUTCOMES)))
@@ -141,10 +141,10 @@ def rated(
     encode: Callable[[Match, Innings], E],
     report: Report = silent,
 ) -> Iterator[tuple[Match, Innings, datetime.date, E]]:
-    """Encode every innings with the ratings of the day before, then let them learn the day.
+    """Encode every innings with the ratings of the day before, and then learn the day.
 
     ``ratings`` is updated in place. Days up to ``ratings.until`` are encoded with the current
-    ratings and not learnt.
+    ratings and are not learnt again.
     """
     for day, played in by_date(matches):
         learnt_until = ratings.complete_until
@@ -166,7 +166,7 @@ def rated(
 def rate_and_encode(
     matches: Sequence[Match], base: BaseModel, ratings: Ratings, *, report: Report = silent
 ) -> list[EncodedInnings]:
-    """`rated` innings, encoded for the predictor."""
+    """Return the `rated` innings, encoded for the predictor."""
     encode = partial(encode_innings, ratings=ratings, base=base)
     return [
         EncodedInnings(match, side, arrays)
@@ -179,20 +179,23 @@ Probabilities = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class Hyperparameters(Schedule):
-    """The recipe of the predictor: every number of a training run.
+    """The hyperparameters of a training run of the predictor.
 
     Attributes:
-        innings: innings per step.
-        hide_some, hide_all, hide_player, hide_block: share of innings in which a random
-            share of past balls, all of them, one player's, or a run of them is hidden.
-        hide_batter, hide_bowler: share of innings in which each ball loses those to its own
-            batter, or by its own bowler; 1 for a model that never sees them.
-        hide_windows: share of innings in which only the scale ``whole`` sees past balls, so that
-            its heads learn to count what the windows would otherwise add.
-        forget: share of balls whose query loses a random half of its knowledge groups.
-        forget_past: share of past balls that lose a player's record.
-        teacher: weight of a teacher's probabilities in the loss; the rest is what happened (Hinton,
-            Vinyals and Dean 2015, "Distilling the Knowledge in a Neural Network", temperature 1).
+        innings: the number of innings per step.
+        hide_some, hide_all, hide_player, hide_block: the share of innings in which some past balls
+            are hidden: a random share, all of them, those of one player, or a sequence of
+            successive balls.
+        hide_batter, hide_bowler: the share of innings in which each ball does not see the past
+            balls of its own batter, or of its own bowler; 1 for a model that never sees such balls.
+        hide_windows: the share of innings in which only the scale ``whole`` sees past balls, so
+            that its heads learn what the windowed scales would otherwise contribute.
+        forget: the share of balls from whose query each knowledge group is hidden with probability
+            one half.
+        forget_past: the share of past balls from which a player's record is hidden.
+        teacher: the weight of a teacher's probabilities in the loss; the rest of the weight is on
+            the actual outcomes (Hinton, Vinyals and Dean 2015, "Distilling the Knowledge in a
+            Neural Network", temperature 1).
     """
 
     innings: int = 16
@@ -209,7 +212,7 @@ class Hyperparameters(Schedule):
 
 
 def mask_at_random(batch: Batch, recipe: Hyperparameters, generator: np.random.Generator) -> None:
-    """Hide past balls and knowledge at random, so that every ablation occurs in training."""
+    """Hide past balls and knowledge at random, so that every ablation also occurs in training."""
     sequence = batch["sequence"]
     players = sequence["balls"]
     rows, length = players.index.shape
@@ -255,14 +258,14 @@ def mask_at_random(batch: Batch, recipe: Hyperparameters, generator: np.random.G
 def hide_own_balls(
     batch: Batch, player: Literal["batter", "bowler"], rows: Tensor | None = None
 ) -> None:
-    """Hide from each ball of some innings (or all) those of its own batter, or its own bowler."""
+    """Hide from each ball the past balls of its own batter or bowler, in all or some innings."""
     sequence = batch["sequence"]
     ids: Tensor = getattr(sequence["balls"], player)
     same = ids[:, :, None] == ids[:, None, :]
     if rows is not None:
         same = same & rows[:, None, None]
     sequence["visible"] = sequence["visible"] & ~same
-    # Summaries of overs now differ between balls.
+    # The summaries of overs now differ between queries.
     sequence.pop("shared", None)
 
 
@@ -273,10 +276,12 @@ def outcome_loss(
     taught: Tensor | None = None,
     weight: float = 0.0,
 ) -> Tensor:
-    """Cross-entropy, summed over the balls that are not padding.
+    """Return the cross-entropy, summed over all balls except padding.
 
-    ``outcome`` is ``(innings, ball)``, -1 for padding; ``taught`` a teacher's probabilities
-    ``(innings, ball, outcome)``, zero for padding, and ``weight`` its part of the loss.
+    Args:
+        outcome: ``(innings, ball)``, -1 for padding.
+        taught: a teacher's probabilities ``(innings, ball, outcome)``, zero for padding.
+        weight: the weight of the teacher's part of the loss.
     """
     logits = model(batch)
     loss: Tensor = nn.functional.cross_entropy(
@@ -289,11 +294,11 @@ def outcome_loss(
 
 
 InningsWithTeacher = tuple[InningsArrays, Probabilities | None]
-"""An innings, and a teacher's probabilities of its balls ``(ball, outcome)`` if there is one."""
+"""An innings, and a teacher's probabilities for its balls ``(ball, outcome)`` or ``None``."""
 
 
 class InningsTrainingSet(TrainingSet[FullModel, InningsWithTeacher]):
-    """Innings for the predictor to learn from."""
+    """Innings that the predictor is trained on."""
 
     unit, noise, checked_at_once = "balls", 4, 32
 
@@ -337,8 +342,9 @@ def fit(
 ) -> TrainedModel[FullModel]:
     """Train a predictor with `run_training`, which raises the same errors.
 
-    ``prior`` are log-shares of the outcomes, from which the weights start ``(outcome,)``;
-    ``teacher`` has per innings of ``train`` a teacher's probabilities ``(ball, outcome)``.
+    Args:
+        prior: the log-shares of the outcomes ``(outcome,)``, from which training starts.
+        teacher: for each innings of ``train``, a teacher's probabilities ``(ball, outcome)``.
     """
     tables: Sequence[Probabilities | None] = teacher or [None] * len(train)
     checks = [(arrays, None) for arrays in validation]
@@ -350,7 +356,7 @@ def fit(
 
 
 def cricket_sizes(hidden_dim: int = 60, **kwargs: Any) -> Sizes:
-    """The predictor's sizes for the ball graph; ``kwargs`` are fields of `Sizes`."""
+    """Return the predictor's sizes for the ball graph; ``kwargs`` are fields of `Sizes`."""
     return Sizes(
         graph=NODES,
         past_nodes=PAST_NODES,
@@ -363,18 +369,18 @@ def cricket_sizes(hidden_dim: int = 60, **kwargs: Any) -> Sizes:
 
 
 SMALL: Final[Mapping[str, int]] = {"d": 64, "heads": 4, "d_k": 16, "ff": 256, "length": 14}
-"""The bundled model's sizes that differ from the reference configuration."""
+"""The sizes in which the bundled model differs from the reference configuration."""
 
 
 @dataclass(frozen=True, slots=True)
 class OverHyperparameters(Schedule):
-    """The recipe of the encoder-decoder: every number of a training run.
+    """The hyperparameters of a training run of the encoder-decoder.
 
     Attributes:
-        overs: overs per step.
-        smoothing: share of each token's weight that is spread over all tokens.
-        hide_some, hide_all: share of overs of which a random share of past balls, or all of
-            them, are hidden, so that the ablations of explanations occur in training.
+        overs: the number of overs per step.
+        smoothing: the share of each token's weight that is spread over all tokens.
+        hide_some, hide_all: the share of overs in which a random share of the past balls, or all of
+            them, are hidden, so that the ablations of explanations also occur in training.
     """
 
     warm_up: int = 200
@@ -386,7 +392,7 @@ class OverHyperparameters(Schedule):
 
 
 class OverTrainingSet(TrainingSet[OverModel, OverRow]):
-    """Overs to train on, each as its innings' arrays and its row there."""
+    """The overs to train on, each as the arrays of its innings and its row in them."""
 
     unit, noise, checked_at_once = "tokens", 8, 256
 
@@ -401,12 +407,12 @@ class OverTrainingSet(TrainingSet[OverModel, OverRow]):
         self.sizes, self.recipe = sizes, recipe
 
     def length(self, row: OverRow) -> int:
-        """Balls before the over that the model sees."""
+        """Return the number of balls before the over that the model sees."""
         arrays, number = row
         return min(int(arrays.start[number]), self.sizes.history)
 
     def weight(self, row: OverRow) -> int:
-        """Tokens, ``<end>`` included."""
+        """Return the number of tokens, including ``<end>``."""
         arrays, number = row
         return min(len(arrays.tokens[number]) + 1, self.sizes.length)
 
@@ -436,7 +442,7 @@ class OverTrainingSet(TrainingSet[OverModel, OverRow]):
 def hidden_at_random(
     padded: Tensor, recipe: OverHyperparameters, generator: np.random.Generator
 ) -> Tensor:
-    """``padded``, plus a random share or all of the past balls of some overs."""
+    """Add a random share or all of the past balls of some overs to ``padded``."""
     rows, balls = padded.shape
     lot = generator.random(rows)
     share = np.where(lot < recipe.hide_some, generator.random(rows), 0.0)
@@ -446,18 +452,20 @@ def hidden_at_random(
 
 _LEAST_VARIANCE: Final = 1e-18
 _SHRINKAGE: Final = 30.0
-"""Balls at a distance, whoever played them, that each place's mean is mixed with."""
+"""The number of balls at the same distance by which the mean of each place is shrunk."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HidingEffects:
-    """Effects of hiding each of the last balls before a sample of balls.
+    """The effects of hiding each of the last balls before the balls of a sample.
 
     Attributes:
-        changes: decrease of each outcome's log-odds, then the nats ``(outcome + 1, ball, past)``.
+        changes: the decrease of each outcome's log-odds, then the change in nats ``(outcome + 1,
+            ball, past)``.
         places: the place of each past ball ``(ball, past)``.
-        subjects, signs: the outcome number of the ball's page, and 1 if claims say that balls
-            raise it or -1 if they lower it ``(ball,)``.
+        subjects: the number of the explained outcome of each ball ``(ball,)``.
+        signs: 1 if claims say that past balls raise that outcome, and -1 if they lower it
+            ``(ball,)``.
     """
 
     changes: Floats
@@ -470,7 +478,7 @@ class HidingEffects:
 def hiding_effects(
     model: FullModel, innings: Sequence[Encoded], *, balls: int, seed: int
 ) -> HidingEffects | None:
-    """Hide every past ball of a sample, one at a time; ``None`` if no innings is long enough."""
+    """Hide every past ball of a sample in turn; return ``None`` if no innings is long enough."""
     changes: list[Floats] = []
     where: list[Integers] = []
     subjects: list[int] = []
@@ -515,9 +523,10 @@ def store_hiding_effects(
 
 
 def effect_tables(hidden: HidingEffects) -> tuple[Floats, Floats]:
-    """`FullModel.usual_effects` and ``effect_quantiles`` of a sample."""
+    """Return the `FullModel.usual_effects` and ``effect_quantiles`` of a sample."""
     usual, standardised = _standardised(hidden.changes, hidden.places)
-    # The claimed change of a page's subject, in that outcome's deviations at that place.
+    # The claimed change of the explained outcome, in standard deviations of that outcome at that
+    # place.
     rows = np.arange(len(hidden.subjects))
     deviation = usual[hidden.subjects[:, None], hidden.places, 1]
     claimed = hidden.signs[:, None] * hidden.changes[hidden.subjects, rows] / deviation
@@ -527,12 +536,15 @@ def effect_tables(hidden: HidingEffects) -> tuple[Floats, Floats]:
 
 
 def _standardised(changes: Floats, places_of: Integers) -> tuple[Floats, Floats]:
-    """Mean and standard deviation of kinds of changes ``(kind, ball, past)`` by place.
+    """Return the mean and standard deviation of each kind of change ``(kind, ball, past)`` by
+    place.
 
-    Places are shrunk to their distance, and distances to all balls.
+    The values of a place are shrunk towards those of its distance, and those towards the values of
+    all balls.
 
     Returns:
-        ``(kind, place, 2)``, and every change in deviations ``(kind, ball * past)``.
+        The table ``(kind, place, 2)``, and every change in standard deviations ``(kind, ball *
+        past)``.
     """
     where = places_of.ravel()
     kinds = len(changes)

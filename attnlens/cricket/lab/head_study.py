@@ -1,24 +1,25 @@
-"""What each head does, measured on many balls, and the name it has earned.
+"""Measure what each head does on many balls, and give it a name based on the measurements.
 
-A head earns the name of a relation when, over a sample of balls of many matches,
+A head is named after a relation if the following holds over a sample of balls from many matches:
 
-1. *it looks there*: its weight on the relation's balls is at least `MIN_LIFT` times that of uniform
-   attention (the lower end of the 95% interval, whole matches resampled);
-2. *not only because they are near*: the weight is above what the head's own profile over distance
-   would give (again the lower end; recency itself is exempt);
-3. *those balls are what it uses*: hiding them from this head alone moves the prediction more
-   than hiding as many other balls drawn at random from what it sees (the lower end);
-4. *it matters*: on at least `_MIN_SHARE_OF_BALLS` (the lower end) that hiding is as large as
-   a verdict asks of a single claim, 0.5 points on some outcome or 0.0005 nats.
+1. *The head attends to these balls*: its weight on the relation's balls is at least `MIN_LIFT`
+times that of uniform attention (at the lower end of the 95% interval over resampled matches).
+2. *Distance does not explain this*: the weight is above the weight that the head's own profile over
+distance would give (again at the lower end). Recency itself is exempt.
+3. *The head uses these balls*: hiding them from this head alone changes the prediction more than
+hiding the same number of other visible balls, drawn at random (at the lower end).
+4. *The effect matters*: on at least `_MIN_SHARE_OF_BALLS` of the balls (at the lower end), the
+effect of hiding is as large as is required for a single claim: 0.5 points on some outcome, or
+0.0005 nats.
 
-Of several relations that pass, the name is that of the one which accounts for most of the
-head's departure from uniform attention (`attnlens.attention.heads.departure`).
+If several relations pass, the head is named after the relation that accounts for most of its
+departure from uniform attention (`attnlens.attention.heads.departure`).
 
-A head that is restricted to a relation sees nothing else, so 1 to 3 hold by construction. It earns
-that name, and no other, if 4 holds for hiding everything it sees.
+A head that is restricted to a relation sees no other balls, so 1 to 3 hold by construction. It gets
+the name of that relation if 4 holds for hiding everything that it sees; it cannot get another name.
 
-Importance is by mean ablation: what the head puts out is replaced by its mean over the
-sample (Zhang & Nanda 2023 on why the mean and not zero).
+Importance is measured by mean ablation: the head's output is replaced by its mean over the sample
+(see Zhang & Nanda 2023 on why the mean is used rather than zero).
 """
 
 from __future__ import annotations
@@ -92,31 +93,31 @@ from attnlens.render.numbers import DIGITS, interval, percent, rounded
 from attnlens.render.numbers import number as figure_text
 
 RECENCY_BALLS: Final = {"micro": 2, "short": 4, "medium": 6, "long": 6, "whole": 6}
-"""A head that favours this many nearest balls is a recency head."""
+"""A head that favours this number of nearest balls is a recency head."""
 
 _MIN_BALLS: Final = 50
 _MIN_SHARE_OF_BALLS: Final = 0.05
 _NATS_DIGITS: Final = 9
 _CONTROL_DRAWS: Final = 2
-"""Random sets per ball that hiding a relation's balls is compared with."""
+"""The number of random control sets per ball that hiding a relation's balls is compared with."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeadAttention:
-    """What some heads looked at, over all sampled balls (the rows).
+    """The attention of some heads over all sampled balls (the rows).
 
-    A key is a ball of the row's innings, by its position from 0. Shares sum to 1 over the keys
-    that a row's heads could see, and are NaN in rows where they could see none.
+    A key is a ball of the row's innings, by its position from 0. The shares sum to 1 over the keys
+    that the heads could see in a row. They are NaN in rows in which the heads could see no key.
 
     Attributes:
-        shares: of past attention ``(row, head, key)``.
-        self_weight: weight on the current ball itself ``(row, head)``.
-        bias_share: how much of the preference is built in ``(row, head)``.
+        shares: the shares of past attention ``(row, head, key)``.
+        self_weight: the weight on the current ball itself ``(row, head)``.
+        bias_share: the share of the preference that comes from built-in biases ``(row, head)``.
         visible: ``(row, key)``.
-        relations: which relations a key has to the query, 0 or 1, ``(row, key, relation)`` in the
-            order of `attnlens.cricket.predictor.relations.RELATIONS`; recency is being among the
-            `RECENCY_BALLS` nearest.
-        distance: deliveries back ``(row, key)``.
+        relations: the relations of a key to the query, 0 or 1, ``(row, key, relation)``, in the
+            order of `attnlens.cricket.predictor.relations.RELATIONS`. For recency, 1 means that the
+            key is among the `RECENCY_BALLS` nearest.
+        distance: the distance in deliveries ``(row, key)``.
     """
 
     shares: Floats
@@ -129,16 +130,17 @@ class HeadAttention:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RecordedPass:
-    """What one pass over the sample left behind.
+    """The recorded values of one pass over the sample.
 
     Attributes:
         probabilities: ``(row, outcome)``.
-        looks: by scale.
-        gates: fusion weights ``(row, source)``.
-        means: mean over rows of what some modules were given, by module path.
-        key_shares: how much of each key of a scale has each relation, by batch and scale,
-            ``(innings, query, key, relation)``; for hiding keys from one head.
-        key_visible: likewise which keys the scale's heads could see, ``(innings, query, key)``.
+        looks: the attention by scale.
+        gates: the fusion weights ``(row, source)``.
+        means: the mean input over rows of some modules, by module path.
+        key_shares: for each batch and scale, the share of each key that has each relation,
+            ``(innings, query, key, relation)``; used to hide keys from one head.
+        key_visible: for each batch and scale, the keys that the heads could see, ``(innings, query,
+            key)``.
     """
 
     probabilities: Floats
@@ -150,7 +152,7 @@ class RecordedPass:
 
 
 def record_sample(model: FullModel, sample: HeadSample, inputs: Sequence[str]) -> RecordedPass:
-    """One recorded pass; ``inputs`` are paths of modules whose mean input is returned."""
+    """Record one pass; ``inputs`` are the paths of modules whose mean input is returned."""
     tables, gates = [], []
     parts: dict[str, list[HeadAttention]] = {scale: [] for scale in SITES}
     sums: dict[str, Tensor] = {}
@@ -192,11 +194,13 @@ def record_sample(model: FullModel, sample: HeadSample, inputs: Sequence[str]) -
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _ScaleKeys:
-    """How a scale's keys relate to the balls of the innings, for one batch.
+    """The relation between a scale's keys and the balls of the innings, for one batch.
 
     Attributes:
-        visible, relations, distance: as in `HeadAttention` with ``(innings, query)`` for ``row``.
-        split: how much of a key's weight each ball has ``(innings, query, ball, key)``.
+        visible, relations, distance: as in `HeadAttention`, with ``(innings, query)`` instead of
+            ``row``.
+        split: the share of a key's weight that belongs to each ball ``(innings, query, ball,
+            key)``.
     """
 
     visible: Flags
@@ -205,7 +209,7 @@ class _ScaleKeys:
     split: Floats
 
     def looks(self, entry: AttentionRecord, sampled: Flags) -> HeadAttention:
-        """The sampled balls' rows."""
+        """Return the rows of the sampled balls."""
         assert entry.content is not None
         assert entry.bias is not None
         weights, content, bias = (
@@ -215,7 +219,7 @@ class _ScaleKeys:
         # The last key is the query itself.
         past = weights[..., :-1]
         split = self.split[sampled]
-        # A head may be kept from keys that the others see.
+        # A head may be restricted from keys that other heads see.
         keys: Flags = (split.sum(1)[:, None] > 0) & (past > 0)
         return HeadAttention(
             shares=np.einsum("rho,rko->rhk", past_shares(past), split),
@@ -230,13 +234,15 @@ class _ScaleKeys:
 def _scale_keys(
     batch: Batch, entries: Mapping[str, AttentionRecord], longest: int
 ) -> Iterator[tuple[str, _ScaleKeys]]:
-    """The keys of every scale; balls beyond the innings' end, up to ``longest``, are not seen."""
+    """Yield the keys of every scale; positions from the innings' end to ``longest`` are not
+    visible.
+    """
     sequence = batch["sequence"]
     current, past, visible = sequence["now"], sequence["balls"], sequence["visible"]
     length = visible.shape[-1]
 
     def padded(values: Tensor) -> np.ndarray[Any, Any]:
-        """With blanks at the end of the axis of balls, the third."""
+        """Pad the third axis, which is the axis of balls, with zeros at the end."""
         after = [(0, longest - length if axis == 2 else 0) for axis in range(values.ndim)]
         return np.pad(values.numpy(), after)
 
@@ -260,11 +266,11 @@ def _scale_keys(
 
 
 def relation_rows(looks: HeadAttention, bootstrap: Bootstrap) -> list[list[Json]]:
-    """Shares and lifts of each head of a scale for each relation, as JSON has them.
+    """Return the shares and lifts of each head of a scale for each relation, as JSON values.
 
-    ``uniform`` is what attention spread evenly would pay, and ``lift`` the share over that;
-    ``by_distance`` what a head's profile over distance alone would pay, and the share over that;
-    ``departure_nats`` as of `attnlens.attention.heads.departure`.
+    ``uniform`` is the share under uniform attention, and ``lift`` is the ratio of the share to it.
+    ``by_distance`` has the share that the head's profile over distance alone would give, and the
+    ratio of the share to it. ``departure_nats`` is defined in `attnlens.attention.heads.departure`.
     """
     shares = relation_shares(looks.shares, looks.relations)
     at_distance = shares_by_distance(looks.shares, looks.relations, looks.visible, looks.distance)
@@ -294,16 +300,17 @@ def relation_rows(looks: HeadAttention, bootstrap: Bootstrap) -> list[list[Json]
 
 
 def beyond_distance(row: Json) -> bool:
-    """Whether a relation is paid more than its distances explain, which recency need not be."""
+    """Return whether a relation's share exceeds what distances explain; always true for recency."""
     ends = row["by_distance"]["lift"].ci
     return row["relation"] == RELATIONS[RECENCY] or (ends is not None and bool(ends[0] > 1))
 
 
 class HeadStudy:
-    """A predictor, a sample of balls and one pass over them: what every measurement needs.
+    """A predictor, a sample of balls, and one recorded pass over them, for all measurements.
 
-    ``innings`` are encoded with the ratings of the day before. ``balls`` of them are sampled, each
-    with at least 36 before it; ``seed`` is of the sample, the intervals and the random sets.
+    ``innings`` are encoded with the ratings of the day before. From them ``balls`` balls are
+    sampled, each with at least 36 balls before it. ``seed`` is used for the sample, the intervals
+    and the random control sets.
     """
 
     def __init__(
@@ -320,38 +327,40 @@ class HeadStudy:
 
     @cached_property
     def recorded(self) -> RecordedPass:
-        """The pass over the sample, which must not be empty."""
+        """The recorded pass over the sample, which must not be empty."""
         outputs = [f"{site}.to_output" for site in SITES.values()]
         return record_sample(self.model, self.sample, outputs)
 
     @cached_property
     def rows(self) -> dict[str, list[list[Json]]]:
-        """Where heads look: by scale, head and relation."""
+        """The relation figures by scale, head and relation."""
         looks = self.recorded.looks
         return {scale: relation_rows(look, self.bootstrap) for scale, look in looks.items()}
 
     def mean(self, values: Floats, digits: int = _NATS_DIGITS) -> Estimate:
-        """Over balls ``(row,)``; those that are NaN do not count."""
+        """Return the mean over balls ``(row,)``; NaN values are left out."""
         return Estimate.of(self.bootstrap.mean(values), digits=digits)
 
     def sees(self, scale: str, head: int) -> str | None:
-        """The relation, or window of balls, that a head is restricted to."""
+        """Return the relation, or the window of balls, that a head is restricted to, or
+        ``None``.
+        """
         return attention_at(self.model, SITES[scale]).only[head]
 
     def _probabilities(self, hook: Callable[[int], AbstractContextManager[None]]) -> Floats:
         return probabilities(self.model, self.sample, self.past, hook)
 
     def hiding(self, scale: str, head: int, relation: int | None = None) -> Json:
-        """Hide a relation's balls from one head alone, and random ones for comparison.
+        """Hide a relation's balls from one head alone, and random balls for comparison.
 
-        Without a ``relation`` all balls are hidden, and nothing is left to compare them with. On
-        the long scale, whose keys are overs, an over loses the share of its weight that its balls
-        in the relation have, and the shares are dealt out again at random.
+        Without a ``relation``, all balls are hidden and there is no comparison. On the scale
+        ``long``, whose keys are overs, each over's weight is reduced by the share of its balls that
+        have the relation. For the comparison these shares are redistributed at random.
 
         Returns:
-            the effects in nats, over balls where there is something to compare; ``matters``, the
-            share of balls on which hiding was large enough; ``supports``: conditions 3 and 4 are
-            met.
+            The effects in nats, over balls for which there is a comparison; ``matters``, the share
+            of balls on which the effect was large enough; and ``supports``, whether conditions 3
+            and 4 are met.
         """
         full = self.recorded.probabilities
         probe = self.model.get_submodule(f"{SITES[scale]}.probe")
@@ -377,7 +386,7 @@ class HeadStudy:
             for _ in range(_CONTROL_DRAWS)
         ]
         control = np.mean([divergence(full, control) for control in controls], axis=0)
-        # Where none of the balls is in the relation, or all are, there is nothing to compare.
+        # If none of the balls or all of them have the relation, there is nothing to compare.
         in_relation, seen_keys = self._sums(shares), self._sums(visible)
         comparable = np.where((in_relation > 0) & (in_relation < seen_keys), 1.0, np.nan)
         margin = self.bootstrap.mean((effect - control) * comparable)
@@ -388,17 +397,17 @@ class HeadStudy:
         }
 
     def _sums(self, keys: Sequence[Floats] | Sequence[Flags]) -> Floats:
-        """Of every sampled ball, the sum over its keys, from ``(innings, query, key)`` each."""
+        """Return, for every sampled ball, the sum over its keys ``(innings, query, key)``."""
         batches = zip(keys, self.sample.sampled, strict=True)
         return np.concatenate([part.sum(-1)[sampled.numpy()] for part, sampled in batches])
 
     def can_name(self, scale: str, head: int) -> bool:
-        """Whether a head looks at past balls on enough of the sample."""
+        """Return whether a head attends to past balls on enough balls of the sample."""
         attends = np.isfinite(self.recorded.looks[scale].shares[:, head]).all(-1)
         return bool(attends.sum() >= _MIN_BALLS)
 
     def candidates(self, scale: str, head: int) -> list[int]:
-        """Relations that meet conditions 1 and 2, the one with most departure first."""
+        """Return the relations that meet conditions 1 and 2, largest departure first."""
         rows = self.rows[scale][head]
         relations = [
             relation
@@ -411,8 +420,8 @@ class HeadStudy:
         """Replace the output of one of the ``parts`` of the attention at ``path`` by its mean.
 
         Returns:
-            nats and the rise of the log-loss; ``points``, the largest change of an outcome;
-            ``matters``, the share of balls on which it was large enough.
+            ``nats`` and the increase of the log-loss; ``points``, the largest change of an outcome;
+            and ``matters``, the share of balls on which the effect was large enough.
         """
         mean = self.recorded.means[f"{path}.to_output"]
         width = len(mean) // parts
@@ -431,15 +440,18 @@ class HeadStudy:
 
 
 def large_enough(full: Floats, ablated: Floats, nats: Floats) -> Floats:
-    """1 where a change is as large as a verdict asks of a claim, else 0, ``(row,)``."""
+    """Return 1 where a change is as large as is required for a claim, else 0, ``(row,)``."""
     points = 100 * np.abs(ablated - full).max(-1)
     large: Floats = ((nats >= MIN_NATS) | (points >= MIN_POINTS)).astype(float)
     return large
 
 
 def redistributed(shares: Floats, visible: Flags, generator: np.random.Generator) -> Floats:
-    """Each query's shares dealt out again among the keys it sees, ``(innings, query, key)``."""
-    # Visible keys first, in a random order; then their shares go to the visible keys in order.
+    """Redistribute each query's shares at random among the keys it sees, ``(innings, query,
+    key)``.
+    """
+    # Sort the visible keys first, in random order, and then assign their shares to the visible keys
+    # in order.
     order = np.where(visible, generator.random(shares.shape), 2.0).argsort(-1)
     targets = np.where(visible, 0, 1).argsort(-1, kind="stable")
     result = np.zeros_like(shares)
@@ -449,10 +461,10 @@ def redistributed(shares: Floats, visible: Flags, generator: np.random.Generator
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeadName:
-    """A head's name, and what it rests on.
+    """A head's name, and the tests on which it is based.
 
-    ``tests`` are `HeadStudy.hiding` of the relations that a free head looks at; ``all_hidden`` the
-    same of everything that a restricted head sees.
+    ``tests`` has the result of `HeadStudy.hiding` for each candidate relation of an unrestricted
+    head. ``all_hidden`` is the result of hiding everything that a restricted head sees.
     """
 
     earned: str
@@ -463,7 +475,7 @@ class HeadName:
 def name_heads(
     study: HeadStudy, *, thorough: bool = True, report: Report = silent
 ) -> dict[str, list[HeadName]]:
-    """The name of every head by scale; ``thorough`` as in `name_head`."""
+    """Return the name of every head by scale; ``thorough`` as in `name_head`."""
     names: dict[str, list[HeadName]] = {}
     for scale, heads in study.model.sizes.heads.items():
         report(f"names of heads: {scale}")
@@ -472,10 +484,10 @@ def name_heads(
 
 
 def name_head(study: HeadStudy, scale: str, head: int, *, thorough: bool = True) -> HeadName:
-    """The name one head has earned.
+    """Return the name of one head.
 
-    ``thorough`` tests every relation the head looks at, not only down to the first that earns its
-    name; the name is the same.
+    With ``thorough``, every candidate relation is tested; otherwise testing stops at the first
+    relation that passes. The name is the same.
     """
     if not len(study.sample) or not study.can_name(scale, head):
         return HeadName(UNSPECIALISED)
@@ -495,10 +507,10 @@ def name_head(study: HeadStudy, scale: str, head: int, *, thorough: bool = True)
 
 @one_thread()
 def head_report(held: HeldOut, *, balls: int, seed: int = 5, report: Report = silent) -> Json:
-    """Every head, measured on a sample of balls.
+    """Measure every head on a sample of balls.
 
     Raises:
-        InputError: no ball has 36 before it.
+        InputError: no ball has 36 balls before it.
     """
     study = HeadStudy(held.predictor.model, list(held.innings(report)), balls=balls, seed=seed)
     if not len(study.sample):
@@ -541,10 +553,11 @@ def _rank(rows: Sequence[Json]) -> None:
 
 
 def _head(study: HeadStudy, scale: str, number: int, names: Sequence[HeadName]) -> Json:
-    """One head: what it may see, how it started, the name it has earned, and its figures.
+    """Return the figures of one head: its restriction, its initial bias, its name and its
+    measurements.
 
-    ``sees`` is the relation it is restricted to, and ``hiding`` the effect of hiding all of that.
-    Both are null for a head that sees every ball of its scale.
+    ``sees`` is the relation to which the head is restricted, and ``hiding`` the effect of hiding
+    all balls that it sees. Both are null for a head that sees every ball of its scale.
     """
     name, looks = names[number], study.recorded.looks[scale]
     pattern = head_patterns(scale, len(names))[number]
@@ -583,12 +596,12 @@ def _head(study: HeadStudy, scale: str, number: int, names: Sequence[HeadName]) 
 
 
 _DISTANCES: Final = 24
-"""Balls back, of which the mean attention is told."""
+"""The largest distance, in balls, for which the mean attention is reported."""
 _STRONGEST: Final = 5
 
 
 def _mean_by_distance(looks: HeadAttention, head: int) -> list[float | None]:
-    """The mean share of past attention by distance, from one ball back."""
+    """Return the mean share of past attention by distance, from one ball back."""
     shares = looks.shares[:, head]
     attends = np.isfinite(shares).all(-1)
     rows = [
@@ -599,7 +612,9 @@ def _mean_by_distance(looks: HeadAttention, head: int) -> list[float | None]:
 
 
 def _strongest(study: HeadStudy, looks: HeadAttention, head: int) -> list[Json]:
-    """The sampled balls with the largest share on one earlier ball; both balls, and the share."""
+    """Return the sampled balls with the largest share on one earlier ball, that ball, and
+    the share.
+    """
     shares = np.nan_to_num(looks.shares[:, head])
     largest = shares.max(-1)
     rows: list[Json] = []
@@ -614,11 +629,13 @@ def _strongest(study: HeadStudy, looks: HeadAttention, head: int) -> list[Json]:
 
 
 _FAVOURED_LIFT: Final = 1.25
-"""A relation is listed where the lift's lower end is at least this."""
+"""A relation is listed if the lower end of its lift is at least this value."""
 
 _MIN_BIAS: Final = 0.05
 _MAX_BIASES: Final = 4
-"""Biases of a head on a page: all that began as something, and the largest others."""
+"""The most biases of a head that are listed: first those that did not start at zero, then
+the largest.
+"""
 
 _IMPORTANCE_COLUMNS: Final = (
     Column("moves", min_width=6),
@@ -652,7 +669,7 @@ _LEGEND: Final = (
 
 @terminal_page(max_width=110)
 def render_heads(page: Page, document: Json) -> None:
-    """The document of `head_report`."""
+    """Write the result of `head_report` to a terminal page."""
     add_opening(page, document, f"what the heads of {document['model']['name']} do, over")
     for scale in document["scales"]:
         _add_scale(page, scale)
@@ -669,7 +686,7 @@ def _percent(figure: Estimate) -> str:
 
 
 def _importance_cells(part: Json) -> list[Cell]:
-    """Cells under `_IMPORTANCE_COLUMNS`; KL in thousandths of a nat."""
+    """Return the cells under `_IMPORTANCE_COLUMNS`; KL is in thousandths of a nat."""
     importance = part["importance"]
     nats = importance["nats"].value
     return [
@@ -710,7 +727,9 @@ def _add_scale(page: Page, scale: Json) -> None:
 
 
 def _add_relations(page: Page, head: Json) -> None:
-    """The relations a head favours with what hiding them did, or all that a restricted one sees."""
+    """Write the relations that a head favours and the effects of hiding them, or of hiding
+    all it sees.
+    """
     if head["sees"]:
         if head["hiding"]:
             matters = _percent(head["hiding"]["matters"])

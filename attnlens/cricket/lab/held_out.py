@@ -1,4 +1,4 @@
-"""The held-out matches of a trained predictor, and its ratings on their dates.
+"""The held-out matches for a trained predictor, and the ratings as of their dates.
 
 Figures come from matches after the training dates, unless in-sample figures are requested.
 """
@@ -26,7 +26,7 @@ Source = str | os.PathLike[str]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EncodedInnings:
-    """One innings, not a super over, encoded with the ratings of the day before."""
+    """One innings (not a super over), encoded with the ratings of the day before."""
 
     match: Match
     side: Innings
@@ -38,18 +38,18 @@ class EncodedInnings:
 
     @property
     def innings(self) -> int:
-        """The innings' number in its match."""
+        """The number of the innings in its match."""
         return self.side.number
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeldOut:
-    """Matches to evaluate a predictor on, oldest first, each with a ball bowled.
+    """The matches to evaluate a predictor on, oldest first, each with at least one ball.
 
     Attributes:
-        timeline: its ratings by date; ``None`` if no earlier matches were given and the matches are
+        timeline: the ratings by date. ``None`` if no earlier matches were given and the matches are
             not later than the checkpoint's ratings.
-        in_sample: how many of ``matches`` lie inside its training dates.
+        in_sample: the number of ``matches`` inside the training dates.
         available: every match of the sources and the history, by id.
     """
 
@@ -61,7 +61,7 @@ class HeldOut:
 
     @property
     def dates(self) -> tuple[str | None, str | None]:
-        """The first and the last match's day, as in 2024-10-24."""
+        """The days of the first and the last match, such as 2024-10-24."""
         days = [day.isoformat() for match in self.matches if (day := last_day(match)) is not None]
         return min(days, default=None), max(days, default=None)
 
@@ -89,12 +89,12 @@ class HeldOut:
         return tuple(notes)
 
     def by_another(self, predictor: TrainedPredictor, report: Report = silent) -> HeldOut:
-        """The same matches for another predictor, whatever it was trained on."""
+        """Return the same matches for another predictor, even if it was trained on them."""
         timeline = _timeline(predictor, self.matches, dict(self.available), report)
         return replace(self, predictor=predictor, timeline=timeline)
 
     def ratings(self, report: Report = silent) -> Iterator[tuple[Match, Ratings]]:
-        """Every match, oldest first, with the ratings of the day before."""
+        """Yield every match, oldest first, with the ratings of the day before."""
         for number, match in enumerate(self.matches, 1):
             report(f"match {number} of {len(self.matches)}")
             timeline = self.timeline
@@ -102,7 +102,9 @@ class HeldOut:
             yield match, predictor.ratings
 
     def innings(self, report: Report = silent) -> Iterator[EncodedInnings]:
-        """Every innings but super overs, oldest first, with the ratings of the day before."""
+        """Yield every innings except super overs, oldest first, with the ratings of the day
+        before.
+        """
         for match, ratings in self.ratings(report):
             for side in sides(match):
                 arrays = encode_innings(match, side, ratings, self.predictor.base)
@@ -110,12 +112,12 @@ class HeldOut:
 
 
 def sides(match: Match) -> list[Innings]:
-    """The innings with a ball, without super overs."""
+    """Return the innings in which at least one ball was bowled; super overs are left out."""
     return [side for side in match.innings if side.deliveries and not side.super_over]
 
 
 def last_day(match: Match) -> datetime.date | None:
-    """The day a match ended, which decides its split."""
+    """Return the day a match ended, which decides whether it is in training or held out."""
     return max(match.dates) if match.dates else None
 
 
@@ -133,18 +135,19 @@ def held_out(
     """Choose the matches to evaluate a trained model on.
 
     These are the matches of ``sources`` that ended after the predictor's training. Earlier ones,
-    and all of ``history``, bring its ratings to each match's date. A match in several sources, or
-    under several names, counts once.
+    and all of ``history``, are used to update its ratings to each match's date. A match in several
+    sources, or under several names, counts once.
 
     Args:
-        first, last: evaluate matches that ended in these days, both included. Without ``first``,
-            from the day after the training.
-        skipped: collects the errors of files that could not be read.
+        first, last: evaluate matches that ended from the first to the last of these days, both
+            included. Without ``first``, from the day after the training.
+        skipped: a list to which the errors of unreadable files are added.
 
     Raises:
-        MatchFileError: no match could be read: why the first one could not.
-        InputError: no match is left, ``first`` and ``last`` select matches inside the training
-            dates, or the ratings run past matches and no earlier ones are given to rebuild them.
+        MatchFileError: no match could be read; the error is that of the first file.
+        InputError: no match is left; or ``first`` and ``last`` select matches inside the training
+            dates; or the ratings include later matches and no earlier matches are given to
+            recompute them.
     """
     if first is not None and last is not None and first > last:
         raise InputError(
@@ -160,7 +163,7 @@ def held_out(
     chosen = [match for match in matches.values() if _in_days(match, start, last)]
     in_sample = 0
     if ended is not None:
-        # A match without a date may have been trained on.
+        # A match without a date may have been in training.
         in_sample = sum(not match.dates or _in_days(match, began, ended) for match in chosen)
     if in_sample and not allow_in_sample:
         raise InputError(
@@ -201,9 +204,9 @@ _IN_SAMPLE: Final = "accept flattering figures with --allow-in-sample"
 
 
 def _in_days(match: Match, first: datetime.date | None, last: datetime.date | None) -> bool:
-    """Whether a match ended in these days; ``None`` is no limit.
+    """Return whether a match ended from ``first`` to ``last``; ``None`` means no limit.
 
-    A match without a date fits only if there is no limit.
+    A match without a date qualifies only if there is no limit.
     """
     day = last_day(match)
     if day is None:
@@ -214,7 +217,7 @@ def _in_days(match: Match, first: datetime.date | None, last: datetime.date | No
 def read(
     sources: Sequence[Source], skipped: list[MatchFileError], report: Report
 ) -> dict[str, Match]:
-    """Matches with a ball bowled, each `once`, by id."""
+    """Return the matches with at least one ball, each match once, by id."""
     matches: dict[str, Match] = {}
     every = (read_matches(source, on_error="skip", skipped=skipped) for source in sources)
     for match in distinct_matches(chain.from_iterable(every)):
@@ -236,7 +239,8 @@ def _timeline(
         return None
     until = predictor.ratings.until or datetime.date.max
     later = min(days) > until
-    # Where every match is later than the ratings, what they have learnt already is left out.
+    # If every match is later than the ratings, the matches that the ratings have learnt are left
+    # out.
     complete = predictor.ratings.complete_until or datetime.date.min
     history = [
         match

@@ -1,18 +1,18 @@
 """The invented league, and the constants of the simulator, fitted to real T20 internationals.
 
-Constants are data: ``docs/predictor.md`` has the model that ``rates.json`` was fitted by. Log-odds
-are natural and relative to a dot ball.
+The constants are data: ``docs/predictor.md`` describes the model with which ``rates.json`` was
+fitted. Log-odds are natural logarithms, relative to a dot ball.
 
-A player's, team's or ground's effect is a row of log-odds, one per group of outcomes (`GROUPS`),
-drawn once for the league from a normal distribution with the spreads and correlations found in
-real matches. Draws depend on names only, and are scaled so that the league as a whole has
-exactly those spreads.
+The effect of a player, a team or a ground is a row of log-odds, one per group of outcomes
+(`GROUPS`). The rows are drawn once for the league, from a normal distribution with the spreads and
+correlations found in real matches. The draws depend only on names, and are scaled so that the
+league as a whole has exactly those spreads.
 
 Matches can also be played by planted rules: strong, exactly known dependencies on particular past
-balls. In such matches nothing else differs: players, grounds and days are alike, so the true effect
-of every past ball on every later one can be computed. The first ball that a rule counts adds its
-whole strength to the log-odds of the outcomes it moves, and each further ball adds half as much as
-the one before.
+balls. In such matches there are no other differences between players, grounds and days, so the true
+effect of every past ball on every later ball can be computed. The first ball that a rule counts
+adds the rule's full strength to the log-odds of the outcomes that it changes. Each further ball
+adds half as much as the ball before it.
 """
 
 from __future__ import annotations
@@ -40,33 +40,35 @@ def _read(name: str) -> Json:
 
 
 RATES: Final = _read("rates.json")
-"""The fitted constants; log-odds are of the outcome classes, in their order.
+"""The fitted constants; log-odds are in the order of the outcome classes.
 
-``base``: by over; ``second_innings``: added to it. ``strengths`` of each cause, for one unit, on
-the outcome that it moves most, and ``directions``: what a strength of 1 adds to each outcome;
-``unit_means``: units of each cause that are ordinary, by over. ``places``: what a position in the
-batting order adds to each of ``groups``. ``spreads`` and ``correlations`` of the true effects on
-each group. The others are shares of what an outcome class leaves open: runs, how a wicket fell, who
-was out.
+``base``: log-odds by over. ``second_innings``: added in a second innings. ``strengths``: the effect
+of one unit of each cause on the outcome that it changes most. ``directions``: the effect of a
+strength of 1 on each outcome. ``unit_means``: the average units of each cause, by over. ``places``:
+the effect of a position in the batting order on each of ``groups``. ``spreads`` and
+``correlations``: those of the true effects on each group. The other constants are shares of what an
+outcome class leaves open: the runs, the kind of wicket, and who was out.
 """
 
 _LEAGUE: Final = _read("league.json")
 GROUPS: Final[dict[str, list[str]]] = RATES["groups"]
-"""Outcomes that players, teams, grounds and days move together."""
+"""The groups of outcomes on which players, teams, grounds and days have a common effect."""
 
 COMPETITION: Final[str] = _LEAGUE["competition"]
 TEAMS: Final[dict[str, list[str]]] = _LEAGUE["teams"]
-"""Elevens in batting order; the last seven of each may bowl, and the fourth keeps wicket."""
+"""The eleven players of each team in batting order. The last seven may bowl, and the fourth
+keeps wicket.
+"""
 
 VENUES: Final[tuple[tuple[str, str], ...]] = tuple(_LEAGUE["venues"].items())
-"""Grounds and their towns."""
+"""The grounds and their towns."""
 
 _SCORING_GROUPS: Final = ("running", "four", "six")
 _SHARED_DAY: Final = 0.8
-"""Share of a day's variance that is common to `_SCORING_GROUPS`.
+"""The share of a day's variance that is common to `_SCORING_GROUPS`.
 
-Effects fitted one by one are too noisy to show it. It is chosen so that innings totals
-spread, and the two of a match go together, as in real matches.
+Effects that are fitted one by one are too noisy to show this share. It was chosen so that the
+spread of innings totals, and the correlation of the two totals of a match, are as in real matches.
 """
 
 _BOWLERS: Final = 7
@@ -75,11 +77,11 @@ _NORMAL: Final = NormalDist()
 
 
 class TeamRates:
-    """A team: eleven players in batting order, the last seven of whom bowl.
+    """A team of eleven players in batting order, of whom the last seven bowl.
 
     Attributes:
-        batting, bowling: log-odds of the outcome classes that each player adds,
-            with the team's and, for batters, the position's in the order.
+        batting, bowling: for each player, the effect on the log-odds of the outcome classes. It
+            includes the team's effect and, for batters, that of the position in the batting order.
     """
 
     def __init__(self, name: str) -> None:
@@ -106,13 +108,15 @@ def team_rates(name: str) -> TeamRates:
 
 
 def identity(name: str) -> str:
-    """Eight hexadecimal digits, as the register of people has them."""
+    """Return eight hexadecimal digits, like an id in the register of people."""
     return hashlib.sha256(name.encode()).hexdigest()[:8]
 
 
 @cache
 def true_rates() -> dict[tuple[str, str], Row]:
-    """Every effect of the league, by kind (batter, bowler, batting, bowling, venue) and name."""
+    """Return every effect of the league, by kind (batter, bowler, batting, bowling, venue)
+    and name.
+    """
     everyone = [person for players in TEAMS.values() for person in players]
     bowlers = [person for players in TEAMS.values() for person in players[-_BOWLERS:]]
     spreads, correlations = RATES["spreads"], RATES["correlations"]
@@ -131,7 +135,7 @@ def true_rates() -> dict[tuple[str, str], Row]:
 
 
 def day_effect(random: Callable[[], float], block: str) -> Row:
-    """What one match or one innings has of its own, from uniform random numbers."""
+    """Draw the effect of one match or one innings, from uniform random numbers."""
     common = math.sqrt(_SHARED_DAY) * _normal(random())
     own = math.sqrt(1 - _SHARED_DAY)
     return tuple(
@@ -142,12 +146,12 @@ def day_effect(random: Callable[[], float], block: str) -> Row:
 
 
 def added(*rows: Row) -> Row:
-    """The sum, group by group."""
+    """Return the sum of the rows, group by group."""
     return tuple(map(sum, zip(*rows, strict=True)))
 
 
 def by_outcome(row: Row) -> Row:
-    """Effects on groups of outcomes as effects on `OUTCOMES`."""
+    """Convert effects on groups of outcomes to effects on `OUTCOMES`."""
     group_of = {name: value for group, value in zip(GROUPS.values(), row, strict=True)
                 for name in group}  # fmt: skip
     return tuple(group_of.get(name, 0.0) for name in OUTCOMES)
@@ -156,7 +160,7 @@ def by_outcome(row: Row) -> Row:
 def _draw_effects(
     kind: str, names: Iterable[str], spreads: Row, correlation: Sequence[Row] | None
 ) -> dict[str, Row]:
-    """Rows by name, with the spreads given over these names."""
+    """Draw a row for each name, scaled to the given spreads over these names."""
     normals_of = {}
     for name in names:
         rng = Random(int(identity(f"{kind} {name}"), 16))
@@ -174,20 +178,20 @@ def _draw_effects(
 
 
 def _correlated(normals: Sequence[float], correlation: Sequence[Row]) -> list[float]:
-    """Independent normals made to correlate (Cholesky's factor times them)."""
+    """Give independent normal numbers a correlation, by multiplying with the Cholesky factor."""
     factor: list[list[float]] = []
     for i, row in enumerate(correlation):
         line: list[float] = []
         for j in range(i + 1):
             rest = row[j] - sum(line[k] * (factor[j] if j < i else line)[k] for k in range(j))
-            # Rounded correlations may fall short of a matrix that has a factor.
+            # Because of rounding, the correlation matrix may not be positive definite.
             line.append(math.sqrt(max(rest, 1e-6)) if i == j else rest / factor[j][j])
         factor.append(line)
     return [sum(f * n for f, n in zip(line, normals, strict=False)) for line in factor]
 
 
 def _normal(uniform: float) -> float:
-    # random() may be 0, which has no quantile.
+    # random() may return 0, which has no quantile.
     return _NORMAL.inv_cdf(min(max(uniform, 1e-12), 1 - 1e-12))
 
 
@@ -203,13 +207,13 @@ PAST_BALLS: Final = (
     "wicket_fallen",
     "free_hit",
 )
-"""Causes that are particular earlier balls."""
+"""The causes that are particular earlier balls."""
 
 _CHASING: Final = ("chase", "out_of_reach")
-"""Causes that only a side with a target knows."""
+"""The causes that exist only in a chase."""
 
 _SCOREBOARD: Final = (*_CHASING, "wickets_down")
-"""Causes that are the state of the innings, whichever balls brought it about."""
+"""The causes that depend only on the state of the innings, not on particular balls."""
 
 CAUSES: Final = PAST_BALLS + _SCOREBOARD
 
@@ -224,10 +228,10 @@ _DIRECTIONS: Final = {
 
 
 class Past:
-    """The deliveries of an innings so far, as the causes see them.
+    """The deliveries of an innings so far, as the causes use them.
 
-    In a chase there is a ``target`` of runs to win; ``balls`` are the legal ones the side has in
-    all.
+    In a chase, ``target`` is the number of runs needed to win. ``balls`` is the number of legal
+    balls of the innings.
     """
 
     def __init__(self, target: int | None, balls: int = OVERS * BALLS_PER_OVER) -> None:
@@ -241,7 +245,7 @@ class Past:
         self._free_hit = False
 
     def add(self, ball: Delivery) -> None:
-        """Take in the next delivery."""
+        """Add the next delivery."""
         wide = "wides" in ball.extras
         if not wide:
             self._faced[ball.batter] += 1
@@ -252,14 +256,14 @@ class Past:
         if "noballs" in ball.extras:
             self._free_hit = True
         elif not wide:
-            # A wide does not use the free hit up.
+            # A wide does not use up the free hit.
             self._free_hit = False
         self._score += ball.runs_total
         self._legal += ball.is_legal
         self._wickets += sum(wicket.counts for wicket in ball.wickets)
 
     def units(self, batter: Player, bowler: Player) -> dict[str, float]:
-        """How much of each cause bears on the next ball; 0 where a cause is absent."""
+        """Return the number of units of each cause for the next ball; 0 for an absent cause."""
         spell = self._bowlers[bowler]
         wides = sum("wides" in ball.extras for ball in spell)
         fallen = any(wicket.counts for ball in self._recent for wicket in ball.wickets)
@@ -290,8 +294,8 @@ def _hits(balls: Iterable[Delivery]) -> float:
 class OutcomeProbabilities:
     """Outcome probabilities for the balls of one innings.
 
-    Where ``past_counts`` is false, only the scoreboard of `CAUSES` has an effect. ``background`` is
-    what ground, day and innings add to the log-odds, one per outcome.
+    If ``past_counts`` is false, only the scoreboard's causes have an effect. ``background`` is the
+    effect of ground, day and innings on the log-odds, one value per outcome.
     """
 
     def __init__(self, past_counts: bool, background: Row, chasing: bool) -> None:
@@ -364,15 +368,16 @@ def _recent_wickets(past: Sequence[Delivery], _: Player, __: Player) -> tuple[in
 
 @dataclass(frozen=True)
 class PlantedRule:
-    """One way in which past balls change the next.
+    """One way in which past balls change the next ball.
 
     Attributes:
-        event: what must have happened on a ball for it to be counted; there are as a rule
-            other such balls, which it does not count.
-        counted: the past balls it counts, by position in the innings, for past, batter and
-            bowler; ``together``: only all together, as one.
-        moves, strength: the outcomes whose log-odds it changes, and by how much, for one ball.
-        ordinary: the units there commonly are; counting from them keeps totals ordinary.
+        event: the condition that a ball must meet to be counted; usually other balls meet it too
+            but are not counted.
+        counted: a function of past, batter and bowler that returns the positions of the counted
+            balls in the innings.
+        together: whether the counted balls have an effect only all together, as one unit.
+        moves, strength: the outcomes whose log-odds are changed, and the change for one ball.
+        ordinary: the usual number of units; units are counted from it, so that totals stay normal.
     """
 
     name: str
@@ -385,7 +390,7 @@ class PlantedRule:
     ordinary: float
 
     def units(self, balls: Collection[int], hidden: Set[int]) -> float:
-        """How much of the rule there is, from the balls it counts less the hidden ones."""
+        """Return the units of the rule, from the counted balls that are not hidden."""
         n_visible = sum(ball not in hidden for ball in balls)
         if self.together:
             return float(bool(balls) and n_visible == len(balls))
@@ -429,10 +434,11 @@ RULES: Final[tuple[PlantedRule, ...]] = (
 
 @dataclass(frozen=True)
 class RuledBall:
-    """What the rules did to one simulated ball.
+    """The effect of the rules on one simulated ball.
 
-    ``balls`` are the past balls that each rule counts, by position in the innings; rules that count
-    none are left out. ``without_rules`` are outcome probabilities if there were no rules.
+    ``balls`` maps each rule to the past balls that it counts, by position in the innings; rules
+    that count no ball are left out. ``without_rules`` has the outcome probabilities without any
+    rule.
     """
 
     innings: int
@@ -443,13 +449,13 @@ class RuledBall:
 
     @property
     def planted(self) -> frozenset[int]:
-        """Every past ball that this ball truly depends on."""
+        """Every past ball on which this ball truly depends."""
         return frozenset(ball for balls in self.balls.values() for ball in balls)
 
     def probabilities(self, hidden: Set[int] = frozenset()) -> tuple[float, ...]:
-        """The true probabilities, as if what happened on the hidden balls had not.
+        """Return the true probabilities if the events on the hidden balls had not happened.
 
-        A hidden ball keeps its place: it still stands among the last deliveries.
+        A hidden ball keeps its position: it still counts as one of the last deliveries.
         """
         shares = list(self.without_rules)
         for rule in self.rules:
@@ -461,19 +467,23 @@ class RuledBall:
         return tuple(share / total for share in shares)
 
     def effect(self, hidden: Set[int]) -> float:
-        """``KL(true ‖ true without the hidden balls)``, nats; 0 exactly where none is planted."""
+        """Return ``KL(true ‖ true without the hidden balls)`` in nats; exactly 0 if none of
+        them is planted.
+        """
         if not hidden & self.planted:
             return 0.0
         pairs = zip(self.probabilities(), self.probabilities(hidden), strict=True)
         return max(sum(p * math.log(p / q) for p, q in pairs), 0.0)
 
     def effects(self) -> dict[int, float]:
-        """The effect of each planted ball alone, by its position; every other ball's is 0."""
+        """Return the effect of each planted ball alone, by position; the effect of other
+        balls is 0.
+        """
         return {ball: self.effect(frozenset((ball,))) for ball in sorted(self.planted)}
 
 
 def rules_times(strength: float) -> tuple[PlantedRule, ...]:
-    """`RULES`, each as many times as strong."""
+    """Return `RULES` with each strength multiplied by ``strength``."""
     return tuple(replace(rule, strength=strength * rule.strength) for rule in RULES)
 
 
@@ -485,7 +495,7 @@ def ruled_ball(
     without_rules: tuple[float, ...],
     rules: tuple[PlantedRule, ...] = RULES,
 ) -> RuledBall:
-    """The next ball after ``past`` by the rules, which change the probabilities that are given."""
+    """Apply the rules to the ball after ``past``; they change the given probabilities."""
     counted = {rule.name: rule.counted(past, batter, bowler) for rule in rules}
     return RuledBall(
         innings,
