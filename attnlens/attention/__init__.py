@@ -1,4 +1,4 @@
-"""What attention looks at, for any model: of records, torch tensors and numpy arrays."""
+"""Functions that describe attention weights: of records, torch tensors and numpy arrays."""
 
 from attnlens.attention.flow import rollout
 from attnlens.attention.focus import (

@@ -1,4 +1,4 @@
-"""Attribution along the layers: attention rollout, and gradients of the whole prediction."""
+"""Attribution across layers: attention rollout, and gradients of the whole prediction."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from attnlens.recording.recording import Recording
 
 
 def rollout(layers: Sequence[Numbers] | Recording, rows: Positions = None) -> Floats:
-    """Attention from the last layer to the inputs, following residual paths.
+    """Compute attention rollout: attention from the last layer to the inputs through all layers.
 
-    Each layer is the mean of its heads plus the identity for the residual, rows made to sum
-    to 1, and the layers are multiplied, last to first. Only the selected rows are multiplied, so
-    one row costs ``layers · query · key``.
+    Each layer's matrix is the mean of its heads plus the identity for the residual connection, with
+    rows normalised to sum to 1. The matrices are multiplied from last to first. Only the selected
+    rows are multiplied, so one row costs ``layers · query · key`` operations.
 
     Args:
-        layers: self-attention, first layer first, each ``(..., head, query, key)``, square:
-            records, tensors, arrays, or a Hugging Face model's ``attentions``; or a recording
-            of one stack of layers.
-        rows: queries of the last layer, as for `attnlens.record`; all where not given.
+        layers: self-attention of each layer, first layer first, each ``(..., head, query, key)``
+            with as many queries as keys. Give records, tensors, arrays, a Hugging Face model's
+            ``attentions``, or a recording of one stack of layers.
+        rows: the queries of the last layer, as in `attnlens.record`; all by default.
 
     Returns:
         ``(..., row, key)``; rows sum to 1.
 
     Raises:
-        InputError: no layer, layers that are not square or differ, a recording of several
-            stacks, or a row there is not.
+        InputError: there is no layer, layers are not square or differ in size, the recording has
+            several stacks, or a row does not exist.
 
     Reference:
         Abnar & Zuidema 2020, "Quantifying Attention Flow in Transformers", section 3.
@@ -59,7 +59,8 @@ def rollout(layers: Sequence[Numbers] | Recording, rows: Positions = None) -> Fl
         heads = [layer[..., head, :, :] for head in range(layer.shape[-3])]
         paid = sum(as_floats(head).sum(-1) for head in heads) / len(heads)
         scaled = flow / (1.0 + paid)[..., None, :]
-        # One head in double precision at a time; their mean is never put together.
+        # One head at a time is converted to double precision; the mean of the heads is never
+        # stored.
         flow = scaled + sum(scaled @ as_floats(head) for head in heads) / len(heads)
     return flow
 
@@ -82,17 +83,19 @@ def _stack(layers: Sequence[Numbers] | Recording) -> list[AttentionValues]:
 
 
 def kl_jacobian(logits: Tensor, items: Tensor) -> Floats:
-    """How far the whole prediction moves as each item fades: the KL-matched Jacobian, in nats.
+    """The KL-matched Jacobian: a gradient estimate, in nats, of each item's effect on the
+    prediction.
 
-    ``½ Σ_o p_o (∂ log p_o / ∂x_i · x_i)²``: gradient times input of every class at once,
-    measured by Fisher's metric. It is ``KL(p ‖ p with x_i at nothing)`` to second order.
+    ``½ Σ_o p_o (∂ log p_o / ∂x_i · x_i)²``: gradient times input for all classes, weighted by the
+    Fisher metric. It is the second-order approximation of ``KL(p ‖ p with x_i set to zero)``.
 
     Args:
-        logits: of the classes ``(class,)``, worked out from ``items``.
-        items: ``(item, width)``, or with a batch of one before; needs a gradient.
+        logits: the logits of the classes, ``(class,)``, computed from ``items``.
+        items: ``(item, width)``, optionally with a leading batch axis of size 1; it must require a
+            gradient.
 
     Returns:
-        ``(item,)``, never negative; the graph of ``logits`` is kept.
+        ``(item,)``, not negative. The graph of ``logits`` is kept.
 
     Reference:
         Kullback 1959, "Information Theory and Statistics", section 2.6, for the expansion;

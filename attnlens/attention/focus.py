@@ -1,7 +1,7 @@
-"""How attention is spread: entropy, the strongest keys and attention sinks.
+"""How attention is distributed: entropy, the strongest keys and attention sinks.
 
-The functions take a record, a recording of only one, a tensor or an array whose last axis is the
-keys, and return numpy in double precision; NaN for a row whose weights are all 0.
+The functions accept a record, a recording with a single record, a tensor or an array. The last axis
+must be the keys. They return float64 numpy arrays, with NaN for a row whose weights are all 0.
 """
 
 from __future__ import annotations
@@ -26,14 +26,15 @@ AttentionValues = Tensor | NDArray[np.generic] | AttentionRecord
 Numbers = AttentionValues | Recording
 
 _BLOCK_CELLS: Final = 1 << 22
-"""Weights of a lazy record that are computed at a time."""
+"""The number of weights of a lazy record that are computed at a time."""
 
 
 def attention_of(values: Any) -> AttentionValues:
-    """The only record of a recording; anything else as it is, lists as arrays.
+    """Return the only record of a recording; convert lists to arrays; return other values
+    unchanged.
 
     Raises:
-        InputError: a recording of none or of several records, or something that holds no numbers.
+        InputError: the recording has no record or several, or the value contains no numbers.
     """
     if isinstance(values, Recording):
         records = values.records()
@@ -56,11 +57,11 @@ def attention_of(values: Any) -> AttentionValues:
 
 
 def weights_of(values: Numbers) -> Tensor | NDArray[np.generic]:
-    """The weights of a record; anything else is given back as it is.
+    """Return the weights of a record; other values are returned unchanged.
 
     Raises:
-        InputError: as `attention_of`, or the record holds only the strongest keys, so no row of
-            it is whole.
+        InputError: as for `attention_of`, or the record kept only the strongest keys, so that no
+            row is complete.
     """
     values = attention_of(values)
     if not isinstance(values, AttentionRecord):
@@ -75,7 +76,10 @@ def weights_of(values: Numbers) -> Tensor | NDArray[np.generic]:
 
 
 def query_blocks(values: Numbers) -> Iterator[tuple[slice, Floats]]:
-    """Which queries, and their weights ``(..., query, key)``: a few at a time of a lazy record."""
+    """Yield slices of queries with their weights ``(..., query, key)``.
+
+    A lazy record is split into blocks of a few queries.
+    """
     values = attention_of(values)
     lazy = values.lazy if isinstance(values, AttentionRecord) else None
     if lazy is None:
@@ -89,7 +93,7 @@ def query_blocks(values: Numbers) -> Iterator[tuple[slice, Floats]]:
 
 
 def as_floats(values: Numbers) -> Floats:
-    """The same numbers as a numpy array in double precision; no gradient is kept."""
+    """Convert numbers to a float64 numpy array, without gradients."""
     values = weights_of(values)
     if isinstance(values, Tensor):
         array: Floats = values.detach().to("cpu", torch.float64).numpy()
@@ -107,7 +111,7 @@ def as_flags(values: Numbers) -> Flags:
 def entropy(weights: Numbers) -> Floats:
     """Shannon entropy over keys, ``(..., key) -> (...)``.
 
-    In nats: 0 where one key is paid everything, ``log n`` where ``n`` keys are paid alike.
+    The unit is nats: 0 if one key has all the weight, ``log n`` if ``n`` keys have equal weights.
     """
     parts = []
     for _, shares in query_blocks(weights):
@@ -117,33 +121,33 @@ def entropy(weights: Numbers) -> Floats:
 
 
 def nats_of(shares: Floats) -> Floats:
-    """``-p log p`` of every share, whose sum along the keys is the entropy; 0 of 0."""
+    """``-p log p`` of every weight, 0 for a weight of 0; the sum over keys is the entropy."""
     with np.errstate(divide="ignore", invalid="ignore"):
         nats: Floats = -np.where(shares > 0, shares * np.log(shares), 0.0)
     return nats
 
 
 def join_blocks(parts: list[Floats], axis: int = -1) -> Floats:
-    """Blocks of queries joined; a single block may have no axis to join along."""
+    """Join blocks of queries; a single block may lack the axis to join along."""
     return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=axis)
 
 
 def entropy_bounds(numbers: Numbers, residual: Numbers, keys: int) -> tuple[Floats, Floats]:
-    """The least and the greatest entropy of rows of which only the strongest keys are known.
+    """Bounds of the entropy of rows of which only the strongest keys are known.
 
-    It is greatest where the rest is spread evenly, and least where as few keys as possible hold it,
-    none of them more than the weakest known key.
+    The entropy is greatest if the rest is spread evenly. It is least if as few keys as possible
+    have the rest, each with at most the weight of the weakest known key.
 
     Args:
         numbers: the weights of the strongest keys, ``(..., k)``.
         residual: the sum of the other weights, ``(...)``.
-        keys: how many keys there are in all.
+        keys: the total number of keys.
 
     Returns:
-        nats, both ``(...)``.
+        the lower and the upper bound in nats, both ``(...)``.
 
     Raises:
-        InputError: fewer keys than weights.
+        InputError: there are fewer keys than weights.
     """
     shares, rest = as_floats(numbers), np.maximum(as_floats(residual), 0.0)
     left = keys - shares.shape[-1]
@@ -157,7 +161,8 @@ def entropy_bounds(numbers: Numbers, residual: Numbers, keys: int) -> tuple[Floa
     over = np.maximum(rest - full * weakest, 0.0)
     low = kept_nats + full * nats_of(weakest) + nats_of(over)
     high = kept_nats + left * nats_of(rest / left) if left else kept_nats
-    high = np.maximum(high, low)  # rounding of the residual can put them a hair apart
+    # Rounding of the residual can make the upper bound slightly smaller.
+    high = np.maximum(high, low)
     nothing = shares.sum(-1) + rest <= 0
     return np.where(nothing, np.nan, low), np.where(nothing, np.nan, high)
 
@@ -166,7 +171,7 @@ def entropy_bounds(numbers: Numbers, residual: Numbers, keys: int) -> tuple[Floa
 class Strongest:
     """The keys with the largest weights, descending, ``(..., count)``; ties by position.
 
-    ``labels`` are those of a record's keys, of str.
+    ``labels`` are the labels of a record's keys, as str.
     """
 
     positions: Integers
@@ -175,13 +180,14 @@ class Strongest:
 
 
 def strongest_keys(weights: Numbers, count: int) -> Strongest:
-    """The ``count`` keys of every row that are paid most, all of them where there are fewer.
+    """Return the ``count`` keys with the largest weights of every row, or all keys if there are
+    fewer.
 
     Args:
         weights: ``(..., key)``.
 
     Raises:
-        InputError: no count from 1.
+        InputError: ``count`` is not an integer of at least 1.
     """
     if not isinstance(count, int | np.integer) or count < 1:
         raise InputError(f"the {count!r} strongest keys are none", remedy="ask for 1 or more")
@@ -209,14 +215,15 @@ SINK: Final = (
     f"a $ that is paid at least {_SINK_SHARE:.0%} of a head's attention, averaged over queries, "
     f"and {_SINK_LIFT:g} times its even share"
 )
-"""A head's sink in words; $ stands for what a key is called."""
+"""The definition of a sink for readers; $ is replaced by the word for a key."""
 
 
 def looked_at(weights: NDArray[np.floating[Any]], *, every_key: bool = False) -> Floats:
-    """The arguments of `sinks` for weights ``(..., query, key)``, ``(3, ..., key)``.
+    """Return the arguments of `sinks` for weights ``(..., query, key)``, as ``(3, ..., key)``.
 
     Args:
-        every_key: a query that pays anything sees every key; else those that any head pays there.
+        every_key: whether a query that attends to any key can see every key; else it can see the
+            keys to which any head attends at that query.
     """
     visible = (weights > 0).any(tuple(range(weights.ndim - 2)), keepdims=True)
     if every_key:
@@ -229,19 +236,21 @@ def looked_at(weights: NDArray[np.floating[Any]], *, every_key: bool = False) ->
 
 
 def sinks(paid: Floats, even: Floats, queries: Floats) -> Flags:
-    """Which keys are sinks of a head: they take much of its attention whatever the query is.
+    """Which keys are sinks of a head: keys with much of its attention, whatever the query is.
 
-    That is `_SINK_SHARE` of it on average, and `_SINK_LIFT` times their even share. A key seen by
-    fewer than `_SINK_QUERIES` queries, or than half as many as the key seen most, is no sink.
+    A sink has on average at least `_SINK_SHARE` of the attention and at least `_SINK_LIFT` times
+    its share under uniform attention. A key is not a sink if fewer than `_SINK_QUERIES` queries see
+    it, or fewer than half as many as see the most-seen key.
 
     Args:
-        paid: the sum of each key's weights, ``(..., key)``, of queries that see it and another.
-        even: the same if attention were spread evenly.
-        queries: how many queries these are.
+        paid: the sum of each key's weights over the queries that see this key and at least one
+            other, ``(..., key)``.
+        even: the same sum under uniform attention.
+        queries: the number of these queries.
 
     Reference:
         Xiao et al. 2023, "Efficient Streaming Language Models with Attention Sinks"; the share
-        is that of Gu et al. 2024, "When Attention Sink Emerges in Language Models", s. 3.
+        follows Gu et al. 2024, "When Attention Sink Emerges in Language Models", s. 3.
     """
     threshold = np.maximum(_SINK_SHARE * queries, _SINK_LIFT * even)
     enough = np.maximum(queries.max(-1, keepdims=True) / 2, _SINK_QUERIES)
@@ -252,10 +261,10 @@ def sinks(paid: Floats, even: Floats, queries: Floats) -> Flags:
 def sink_items(
     attention: Iterable[Numbers], labels: Sequence[object] | None, special: Iterable[int] = ()
 ) -> tuple[int, ...]:
-    """The positions of items that are sinks: special ones, and sinks of at least `_SINK_HEADS`.
+    """The positions of sinks: special tokens, and sinks of at least a share `_SINK_HEADS` of heads.
 
-    Of the latter only the first item and separators (labels without a letter or a digit): a word
-    may be looked at for what it says.
+    Of the latter, only the first item and separators (labels without a letter or digit) count,
+    because heads may attend to a word for its meaning.
 
     Args:
         attention: ``(batch, head, query, key)`` of each site, over the same keys.

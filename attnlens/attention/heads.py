@@ -1,7 +1,7 @@
-"""How far attention heads follow relations between queries and keys.
+"""How strongly attention heads follow relations between queries and keys.
 
-A relation is a table of flags ``(query, key)``. A score describes where attention goes; it does not
-prove that the model uses it.
+A relation is a table of flags ``(query, key)``. A score describes where attention goes. It does not
+prove that the model uses the relation.
 """
 
 from __future__ import annotations
@@ -22,16 +22,17 @@ from attnlens.recording.attention_record import AttentionRecord
 
 
 def past_shares(weights: Floats) -> Floats:
-    """Weights that sum to 1 over keys, ``(row, head, key)``; NaN where a row pays nothing."""
+    """Weights normalised to sum to 1 over keys, ``(row, head, key)``; NaN for a row of zeros."""
     total = weights.sum(-1, keepdims=True)
     with np.errstate(invalid="ignore"):
         return np.where(total > 0, weights / total, np.nan)
 
 
 def built_in(bias: Floats, content: Floats, visible: Flags) -> Floats:
-    """The biases' part of the variance of the logits over visible keys, ``(..., key) -> (...)``.
+    """The share of the logits' variance over visible keys that is due to biases, ``(..., key) ->
+    (...)``.
 
-    NaN where fewer than two keys are visible, or nothing varies.
+    NaN if fewer than two keys are visible, or the logits do not vary.
     """
     enough = visible.sum(-1) >= 2
     counted = visible | ~enough[..., None]
@@ -41,11 +42,11 @@ def built_in(bias: Floats, content: Floats, visible: Flags) -> Floats:
 
 
 def relation_shares(shares: Floats, held: Floats) -> Floats:
-    """How much of each head's attention goes to the keys of each relation.
+    """The share of each head's attention that goes to the keys of each relation.
 
     Args:
         shares: `past_shares`, ``(row, head, key)``.
-        held: how far each key has each relation, 0 to 1, ``(row, key, relation)``.
+        held: the degree to which each key has each relation, 0 to 1, ``(row, key, relation)``.
 
     Returns:
         ``(row, head, relation)``.
@@ -55,22 +56,24 @@ def relation_shares(shares: Floats, held: Floats) -> Floats:
 
 
 def uniform_shares(held: Floats, visible: Flags) -> Floats:
-    """`relation_shares` of attention spread evenly over visible keys, ``(row, relation)``."""
+    """`relation_shares` under uniform attention to visible keys, ``(row, relation)``."""
     even = past_shares(visible[:, None].astype(float))
     return relation_shares(even, held)[:, 0]
 
 
 def shares_by_distance(shares: Floats, held: Floats, visible: Flags, distance: Integers) -> Floats:
-    """`relation_shares` if each key had the head's mean share at its distance.
+    """`relation_shares` if each key had the head's mean share of attention at its distance.
 
     Args:
         shares: ``(row, head, key)``.
         held: ``(row, key, relation)``.
         visible: ``(row, key)``.
-        distance: of each key, from 1; anything where it is not visible, ``(row, key)``.
+        distance: the distance of each key, from 1, ``(row, key)``; ignored for keys that are not
+            visible.
 
     Returns:
-        ``(row, head, relation)``; a larger real share is not explained by distance.
+        ``(row, head, relation)``; if the actual share is larger, distance does not explain the
+        difference.
     """
     heads = shares.shape[1]
     counted = visible & (np.isnan(shares).sum((1, 2)) == 0)[:, None]
@@ -85,10 +88,10 @@ def shares_by_distance(shares: Floats, held: Floats, visible: Flags, distance: I
 
 
 def departure(share: Floats, uniform: Floats) -> Floats:
-    """How far a split in two departs from the even one: the divergence in nats.
+    """How far a share differs from the share under uniform attention: the divergence in nats.
 
-    ``share·log(share/uniform) + (1 - share)·log((1 - share)/(1 - uniform))``: the part of a
-    head's divergence from uniform attention that knowing the relation alone accounts for.
+    ``share·log(share/uniform) + (1 - share)·log((1 - share)/(1 - uniform))``: the part of a head's
+    divergence from uniform attention that the relation alone explains.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         inside = np.where(share > 0, share * np.log(share / uniform), 0.0)
@@ -99,9 +102,10 @@ def departure(share: Floats, uniform: Floats) -> Floats:
 
 @contextmanager
 def columns_replaced(module: nn.Module, columns: slice, value: Tensor) -> Iterator[None]:
-    """While the block runs, ``module`` is given ``value`` in some columns of its input.
+    """While the block runs, replace some columns of a module's input with ``value``.
 
-    This is mean ablation with the heads' output projection, a head's columns and mean output.
+    With the output projection of the heads, a head's columns and the head's mean output, this is
+    mean ablation of the head.
     """
 
     def change(_: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -118,13 +122,14 @@ def columns_replaced(module: nn.Module, columns: slice, value: Tensor) -> Iterat
 
 @contextmanager
 def keys_hidden(probe: nn.Module, head: int, share: Tensor) -> Iterator[None]:
-    """While the block runs, one head does without some keys; the rest are renormalised.
+    """While the block runs, hide keys from one head and renormalise the other weights.
 
     Args:
-        probe: the module that the weights ``(batch, head, query, key)`` pass through.
-        head: the head.
-        share: how much of each key's weight is taken away, 0 to 1, ``(batch, query, key)``;
-            keys beyond its last stay. Without any key left a query's weights are all zero.
+        probe: the module through which the weights ``(batch, head, query, key)`` pass.
+        head: the index of the head.
+        share: the fraction of each key's weight to remove, 0 to 1, ``(batch, query, key)``. Keys
+            beyond the last column of ``share`` are kept. If no key remains, the weights of a query
+            are all 0.
     """
 
     def change(_: nn.Module, __: tuple[Any, ...], weights: Tensor) -> Tensor:
@@ -144,30 +149,32 @@ def keys_hidden(probe: nn.Module, head: int, share: Tensor) -> Iterator[None]:
 
 
 def earlier_token(length: int, back: int = 1) -> Flags:
-    """The key ``back`` positions before the query, ``(query, key)``; 1 is the previous token."""
+    """A mask ``(query, key)``: the key ``back`` positions before the query; 1 is the previous
+    token.
+    """
     return np.eye(length, k=-back, dtype=np.bool_)
 
 
 def first_token(length: int) -> Flags:
-    """The first key, for every query but the first itself, ``(query, key)``."""
+    """A mask ``(query, key)`` that is True at the first key for every query except the first."""
     flags = np.zeros((length, length), np.bool_)
     flags[1:, :1] = True
     return flags
 
 
 def duplicate_token(tokens: Sequence[object]) -> Flags:
-    """Earlier keys that hold the query's token, ``(query, key)``."""
+    """A mask ``(query, key)``: earlier keys with the same token as the query."""
     numbers: dict[object, int] = {}
-    # The elements of a tensor are tensors, which are equal only to themselves in a dict.
+    # Elements of a tensor are tensors, which are never equal to each other as keys of a dict.
     plain = (token.item() if hasattr(token, "item") else token for token in tokens)
     codes = np.array([numbers.setdefault(token, len(numbers)) for token in plain], np.int64)
     return np.tril(codes[:, None] == codes, -1)
 
 
 def induction(tokens: Sequence[object]) -> Flags:
-    """Keys that follow an earlier one with the query's token, ``(query, key)``.
+    """A mask ``(query, key)``: keys directly after an earlier occurrence of the query's token.
 
-    Where the sequence reads ``A B ... A``, the last ``A`` stands so to ``B``.
+    In the sequence ``A B ... A``, the last ``A`` is related to ``B``.
 
     Reference:
         Olsson et al. 2022, "In-context Learning and Induction Heads".
@@ -179,14 +186,14 @@ def induction(tokens: Sequence[object]) -> Flags:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RelationScores:
-    """How much attention goes to the keys of a relation, ``(..., head)``.
+    """The share of attention that goes to the keys of a relation, ``(..., head)``.
 
-    Means over the queries that have such a key; NaN where none has.
+    Means over the queries with at least one such key; NaN if there is no such query.
 
     Attributes:
-        share: of the attention, 0 to 1.
-        even: the same if attention were spread evenly over the visible keys.
-        queries: how many queries were counted.
+        share: the share of attention, 0 to 1.
+        even: the share under uniform attention to the visible keys.
+        queries: the number of queries included.
     """
 
     share: Floats
@@ -195,24 +202,24 @@ class RelationScores:
 
     @property
     def lift(self) -> Floats:
-        """``share / even``: 1 is no preference."""
+        """``share / even``; 1 means no preference."""
         with np.errstate(divide="ignore", invalid="ignore"):
             return self.share / self.even
 
 
 def relation_scores(weights: Numbers, relation: Numbers) -> RelationScores:
-    """How far each head follows a relation.
+    """Measure how strongly each head follows a relation.
 
-    A query can see the keys that any head or sequence pays there.
+    A key counts as visible to a query if any head, in any sequence, gives it weight at that query.
 
     Args:
-        weights: ``(..., query, key)``, usually ``(batch, head, query, key)``. Of a record that
-            kept some queries only, the rows of these are taken from flags for all queries.
-        relation: flags that broadcast to ``weights``, such as ``(query, key)`` or, where every
-            sequence has its own, ``(batch, 1, query, key)``.
+        weights: ``(..., query, key)``, usually ``(batch, head, query, key)``. If a record kept only
+            some queries, flags for all queries may be given.
+        relation: flags that broadcast to ``weights``, such as ``(query, key)``, or ``(batch, 1,
+            query, key)`` if each sequence has its own flags.
 
     Raises:
-        InputError: shapes that do not broadcast.
+        InputError: the shapes do not broadcast.
     """
     weights = attention_of(weights)
     shares = as_floats(weights)

@@ -1,6 +1,6 @@
 """A recording as plain data: sites, rows, and heat maps for a page.
 
-A map that is too large to be shown whole is made of blocks, each with its largest weight.
+If a map is too large to show whole, each cell shows the largest weight of a block.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ from attnlens.recording.attention_record import AttentionRecord, kind_of
 from attnlens.recording.recording import Recording
 
 _MAX_SIDE_CELLS: Final = 512
-"""Queries or keys of a map that is shown whole."""
+"""The largest number of queries or keys of a map that is shown whole."""
 _MIN_SIDE_CELLS: Final = 16
 _MAX_CELLS: Final = 40_000_000
-"""Cells of all maps of a page; smaller maps are made where there would be more."""
+"""The largest number of cells in all maps of a page; above, maps are reduced."""
 _N_STRONGEST: Final = 8
 _MAX_BYTES: Final = 2_850_000
-"""Of all packed maps in a page; cells are quantized more coarsely where they would be more."""
+"""The largest size of all packed maps in a page; above, cells are quantized more coarsely."""
 _CELL_BYTES: Final = 0.26
-"""Of each cell where there are more than ten million."""
+"""The estimated size of each cell if there are more than ten million."""
 _LEVELS: Final = (65_535, 255, 127, 63)
-"""Steps from nothing to a map's largest weight; the first that is small enough is taken."""
+"""Numbers of steps from 0 to a map's largest weight; the first that fits in the page is used."""
 _BEND: Final = 0.1
-"""Below this share of a map's largest weight steps are about linear, above it logarithmic."""
+"""Steps are about linear below this share of a map's largest weight, and logarithmic above."""
 _ENTROPY_STEPS: Final = 4096
 _NO_ENTROPY: Final = 65_535
 _CHUNK_CELLS: Final = 1 << 23
 _TOLERANCE: Final = 1e-3
 _HALF_TOLERANCE: Final = 1e-2
-"""How far a row of weights may be from summing to 1, in 32 bits and in 16."""
+"""The tolerance for the sum of a row of weights, in 32 bits and in 16."""
 
 
 Picture = tuple[NDArray[np.uint16], NDArray[np.uint16]]
@@ -48,12 +48,12 @@ Picture = tuple[NDArray[np.uint16], NDArray[np.uint16]]
 
 
 def choose(recording: Recording, **kwargs: str | None) -> Recording:
-    """The part of a recording that words name: ``site``, ``batch``, ``head``, ``query``.
+    """Select part of a recording by words: ``site``, ``batch``, ``head``, ``query``.
 
-    A word is a label of the axis, else a position; records without the axis are left out.
+    A word is a label of the axis, else a position. Records without that axis are left out.
 
     Raises:
-        InputError: nothing has such a name.
+        InputError: no position has that name.
     """
     records = list(recording.records())
     if (site := kwargs.get("site")) is not None:
@@ -84,7 +84,7 @@ def _chosen(record: AttentionRecord, axis: str, word: str) -> AttentionRecord:
 
 
 def sites_data(recording: Recording) -> list[Json]:
-    """Every record but its weights, in order."""
+    """Describe every record, without its weights, in order."""
     return [
         {
             "site": record.site,
@@ -102,14 +102,14 @@ def sites_data(recording: Recording) -> list[Json]:
 
 
 def has_weights(record: AttentionRecord) -> bool:
-    """Whether there is anything to see."""
+    """Whether a record has any weights to show."""
     return bool(record.axes) and 0 not in (*record.shape, *record.sizes)
 
 
 def rows_data(record: AttentionRecord, count: int = _N_STRONGEST) -> list[Json]:
     """The entropy (nats) and the strongest keys of every row of a record.
 
-    Entropies are ``None`` where a row's weights are all 0; a top-k record has only bounds.
+    The entropy is ``None`` if a row's weights are all 0. For a top-k record, only bounds are given.
     """
     *leads, keys = (record.names(index) for index in range(len(record.axes)))
     rows = record.rows if _has_queries(record) else None
@@ -139,7 +139,7 @@ def rows_data(record: AttentionRecord, count: int = _N_STRONGEST) -> list[Json]:
 def _called(
     record: AttentionRecord, leads: Sequence[Sequence[str]], lead: int, row: int
 ) -> dict[str, str]:
-    """The label of a row on each axis but the last."""
+    """The label of a row on each axis except the last."""
     shape = tuple(len(names) for names in leads[:-1])
     indices = [*map(int, np.unravel_index(lead, shape) if shape else ()), row]
     return {
@@ -150,22 +150,22 @@ def _called(
 def maps_data(
     recording: Recording, *, most_cells: int = _MAX_CELLS, most_bytes: int = _MAX_BYTES
 ) -> Json:
-    """Every heat map of a recording, no larger than a page can hold.
+    """All heat maps of a recording, reduced if necessary to fit in a page.
 
     Returns:
-        ``notes`` on what was made smaller or left out; ``levels`` and ``bend``, the quantization;
+        ``notes`` on maps that were reduced or left out; ``levels`` and ``bend``, the quantization;
         ``sink``, its definition in words; and ``records``, each with the fields of `sites_data`,
-        ``block`` (how many queries and keys one cell stands for), ``queries`` and ``keys`` (their
-        labels), ``maps``: per batch and head ``lead`` (their labels), ``top`` (the largest
-        weight), ``sinks`` (columns that hold one) and ``rest`` (the largest weight outside them);
-        and ``packed``: all maps, compressed with zlib. Of each, cells column by column, one byte
-        each or two where ``levels`` needs them, padded to 2 bytes; then the lower and the upper
-        bound of each row's entropy, two bytes each, in 1/`_ENTROPY_STEPS` nats, `_NO_ENTROPY` for a
-        row of zeros.
-        A cell stands for the weight ``top * bend * ((1 + 1 / bend) ** (cell / levels) - 1)``.
+        ``block`` (the number of queries and keys per cell), ``queries`` and ``keys`` (their
+        labels), ``maps``: per batch and head ``lead`` (their labels), ``top`` (the largest weight),
+        ``sinks`` (columns with a sink) and ``rest`` (the largest weight outside these columns);
+        and ``packed``: all maps, compressed with zlib. A packed map has its cells column by column,
+            with one byte per cell, or two if ``levels`` needs them, padded to 2 bytes. Then follow
+            the lower and the upper bound of each row's entropy, two bytes each, in units of
+            1/`_ENTROPY_STEPS` nats; `_NO_ENTROPY` marks a row of zeros.
+        The weight of a cell is ``top * bend * ((1 + 1 / bend) ** (cell / levels) - 1)``.
 
     Raises:
-        InputError: so many maps that not even the smallest ones fit.
+        InputError: there are too many maps to fit even at their smallest size.
     """
     records = [record for record in recording.records() if has_weights(record)]
     side = _fitting(records, most_cells)
@@ -197,7 +197,7 @@ def maps_data(
     byte_limit = max(most_bytes, int(_CELL_BYTES * cells))
     levels, packed = _packed(record_pictures, byte_limit)
     if sum(map(len, packed)) * 4 > byte_limit * 3:
-        with suppress(InputError):  # of maps so many and small that they cannot be smaller
+        with suppress(InputError):  # many maps may be too small to be reduced further
             return maps_data(recording, most_cells=cells // 2, most_bytes=most_bytes)
     for entry, content in zip(entries, packed, strict=True):
         entry["packed"] = content
@@ -205,10 +205,10 @@ def maps_data(
 
 
 def _packed(records: Sequence[Sequence[Picture]], byte_limit: int) -> tuple[int, list[bytes]]:
-    """The finest of `_LEVELS` that fits, and the pictures of each record packed with it."""
+    """Return the finest of `_LEVELS` that fits, and the pictures of each record packed with it."""
     for levels in _LEVELS:
         packed: list[bytes] = []
-        room = byte_limit * 3 // 4  # a page holds four letters for three bytes
+        room = byte_limit * 3 // 4  # base64 uses four letters for three bytes
         for pictures in records:
             parts = []
             for cells, entropies in pictures:
@@ -256,7 +256,7 @@ def _has_queries(record: AttentionRecord) -> bool:
 
 
 class _WeightCheck:
-    """Counts rows of weights that are no attention: negative, no numbers, or not summing to 1."""
+    """Count rows that are not valid attention: negative, not numbers, or not summing to 1."""
 
     def __init__(self, record: AttentionRecord) -> None:
         self._sums_to_one = record.axes[-1].name == "key"
@@ -269,7 +269,7 @@ class _WeightCheck:
         self.wrong_sums = 0
 
     def add(self, start: int, weights: NDArray[np.float32]) -> None:
-        """Count a block of rows ``(map, row, key)``, the first of which is ``start``."""
+        """Count a block of rows ``(map, row, key)``; ``start`` is the index of its first row."""
         kinds = zip(self.counts, (np.isnan(weights), np.isinf(weights), weights < 0), strict=True)
         for kind, wrong in kinds:
             self.counts[kind] += int(wrong.any(-1).sum())
@@ -286,7 +286,7 @@ class _WeightCheck:
             self.sums += [float(sums[wrong].min()), float(sums[wrong].max())]
 
     def notes(self) -> list[str]:
-        """A sentence for each kind that occurs."""
+        """A sentence for each kind of fault found."""
         notes = [
             f"{number} of {self.rows} rows hold {kind} weights, which are drawn as 0"
             for kind, number in self.counts.items()
@@ -302,10 +302,10 @@ class _WeightCheck:
 
 
 def weight_notes(record: AttentionRecord) -> list[str]:
-    """What is wrong with a record's weights as attention, a sentence for each kind of fault.
+    """Describe faults of a record's weights, with one sentence for each kind of fault.
 
-    A row of zeros, whose keys are all hidden, is no fault. Weights of 16 bits may sum to within
-    1% of 1, others to within 0.1%.
+    A row of zeros, whose keys are all hidden, is valid. Sums of 16-bit weights may differ from 1 by
+    up to 1%, others by up to 0.1%.
     """
     check = _WeightCheck(record)
     for start, weights, _, _ in _measured(record):
@@ -316,7 +316,7 @@ def weight_notes(record: AttentionRecord) -> list[str]:
 def _maps(
     record: AttentionRecord, tall: int, wide: int
 ) -> tuple[list[Json], list[Picture], _WeightCheck]:
-    """The maps of a record, their pictures, and what its weights are like."""
+    """The maps of a record, their pictures, and the check of its weights."""
     queries, keys = _sides(record)
     count = len(_leads(record))
     rows, columns = -(-queries // tall), -(-keys // wide)
@@ -354,7 +354,7 @@ def _maps(
 
 
 def _pictures(cells: NDArray[np.float32], bounds: NDArray[np.float32]) -> list[Picture]:
-    """Weights ``(map, query, key)`` and bounds of entropies ``(2, map, query)`` in whole steps."""
+    """Quantize weights ``(map, query, key)`` and bounds of entropies ``(2, map, query)``."""
     tops = cells.max((1, 2), keepdims=True)
     shares = cells / np.where(tops > 0, tops, 1.0)
     bent = np.rint(np.log1p(shares / _BEND) * (_LEVELS[0] / math.log1p(1 / _BEND)))
@@ -367,9 +367,10 @@ def _pictures(cells: NDArray[np.float32], bounds: NDArray[np.float32]) -> list[P
 def _measured(
     record: AttentionRecord, multiple: int = 1
 ) -> Iterator[tuple[int, NDArray[np.float32], Floats, Floats]]:
-    """Blocks of rows: the first row, weights ``(map, row, key)``, bounds of their entropy.
+    """Yield blocks of rows: the first row, weights ``(map, row, key)``, and bounds of their
+        entropy.
 
-    A block but the last has a multiple of ``multiple`` rows.
+    Every block except the last has a multiple of ``multiple`` rows.
     """
     queries, keys = _sides(record)
     maps = len(_leads(record))

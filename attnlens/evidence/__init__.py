@@ -1,1 +1,1 @@
-"""Claims about what a model looked at, put to the test."""
+"""Test claims about which items a model's prediction depends on."""

@@ -1,7 +1,7 @@
-"""A claim: that some items mattered to a prediction, or that a head's look at them did.
+"""A claim that some items mattered to a prediction, or that a head's attention to them did.
 
-An item is a key of attention: a word, a frame. Items are hidden from the whole model, or from one
-head alone.
+An item is a key of attention, such as a word or a frame. To test a claim, its items are hidden from
+the whole model or from a single head.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ from attnlens.files import Floats
 
 ItemSets = Sequence[tuple[int, ...]]
 Predict = Callable[[NDArray[np.bool_]], Floats]
-"""Masks ``(mask, item)``, true where an item is visible, to probabilities ``(mask, outcome)``."""
+"""A function from masks ``(mask, item)``, true for visible items, to probabilities ``(mask,
+outcome)``.
+"""
 
 MODEL: Final = "model"
 """The site of claims about the whole model; every other site is a head."""
@@ -33,15 +35,15 @@ _ROUNDING: Final = 1e-3
 def check_probabilities(
     predict: Predict, masks: NDArray[np.bool_], outcomes: int | None = None
 ) -> Floats:
-    """The model's probabilities for each mask, ``(mask, outcome)``.
+    """Return the model's probabilities for each mask, ``(mask, outcome)``.
 
     Raises:
-        InputError: the answer is not one row of probabilities for each mask.
+        InputError: the model did not return one row of probabilities for each mask.
     """
     answer = predict(masks)
     try:
         table = np.asarray(answer, dtype=float)
-    except (TypeError, ValueError, RuntimeError):  # ragged, on another device, with a gradient
+    except (TypeError, ValueError, RuntimeError):  # ragged, on another device, or with a gradient
         table = np.zeros(0)
     if table.ndim != 2 or table.shape != (len(masks), outcomes or table.shape[1]):
         raise InputError(
@@ -58,17 +60,17 @@ def check_probabilities(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """Something the attention says, and the items to hide to test it.
+    """A statement derived from attention, and the items to hide to test it.
 
     Attributes:
-        window: the items that could have been named instead of ``removed``.
-        beyond: which numbers of `attnlens.evidence.trial.Trial.structure` explain no part of the
-            effect that the claim states.
-        raises: outcomes (columns) that the items raise, if ``text`` says so.
-        lift: the mean weight of the items over the mean weight of all, where the text says that a
-            head looked at them; below `MIN_LIFT` there is nothing to test.
-        first: whether the claim is tested before the others of the model, at its own level.
-        site: where its items are hidden: `MODEL`, or the name of a head.
+        window: the items from which ``removed`` could have been chosen.
+        beyond: the columns of `attnlens.evidence.trial.Trial.structure` that must not explain the
+            effect: their part is subtracted before the test.
+        raises: the outcomes (columns) that the items raise, if ``text`` says so.
+        lift: the mean weight of the items divided by the mean weight of all items, if the text says
+            that a head attended to them. Below `MIN_LIFT`, the claim is not tested.
+        first: whether the claim is tested before the others about the model, at its own level.
+        site: where the items are hidden: `MODEL`, or the name of a head.
     """
 
     text: str
@@ -82,19 +84,19 @@ class Claim:
 
     @property
     def family(self) -> str:
-        """The claims that it is corrected with; without a window it is about no items."""
+        """The claims with which p is corrected together; empty for a claim without a window."""
         if not self.window:
             return "known"
         return "model" if self.site == MODEL else "head"
 
     @property
     def pool(self) -> Pool:
-        """The sets that it is compared with: as many items of its window."""
+        """The control sets: sets of the same size from the claim's window."""
         return Pool(self.window, len(self.removed))
 
     @property
     def even(self) -> bool:
-        """Whether a head looked at the items not much more than at others."""
+        """Whether the head attended to the items only slightly more than to others."""
         return self.lift is not None and self.lift < MIN_LIFT
 
 
@@ -103,11 +105,11 @@ C = TypeVar("C", bound=Claim)
 
 @dataclass(frozen=True, slots=True)
 class AblationSite:
-    """Where items can be hidden: the whole model, or one head's edges alone.
+    """A place where items can be hidden: the whole model, or one head.
 
     Attributes:
         items: the items, in the order of the masks' columns.
-        translate: a claim in these items, where they are not the model's own.
+        translate: converts a claim to these items, if they differ from the items of the model.
     """
 
     predict: Predict
@@ -116,7 +118,7 @@ class AblationSite:
     outcomes: int | None = None
 
     def probs_without(self, sets: ItemSets) -> Floats:
-        """Probabilities with each set of items hidden, ``(set, outcome)``."""
+        """Return the probabilities with each set of items hidden, ``(set, outcome)``."""
         column = {item: number for number, item in enumerate(self.items)}
         masks = np.ones((len(sets), len(self.items)), bool)
         rows = np.repeat(np.arange(len(sets)), [len(items) for items in sets])
@@ -126,7 +128,9 @@ class AblationSite:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LeaveOneOut:
-    """Probabilities ``(outcome,)`` with nothing hidden and without each item; its effect, nats."""
+    """Probabilities ``(outcome,)`` with nothing hidden and without each item, and each effect
+    in nats.
+    """
 
     full: Floats
     loo_probs: Mapping[int, Floats]
@@ -138,27 +142,30 @@ class ClaimTest(Generic[C]):
     """A claim, the effect of hiding its items, its null distribution and its verdict.
 
     Attributes:
-        full: probabilities with nothing hidden ``(outcome,)``.
-        probabilities: with all of the items hidden ``(outcome,)``.
-        effect: of hiding them together, nats.
-        singles: what each item does alone, in the order of ``claim.removed``: the log-odds of the
-            explained outcome that hiding it takes away (positive: it raises it), or nats.
-        share: a head's effect over that of hiding the same items from the whole model, at most 1;
-            ``None`` for a claim about the model.
-        null_effects: the summed effects of the control sets, nats; empty where the claim is not
+        full: the probabilities with nothing hidden, ``(outcome,)``.
+        probabilities: the probabilities with all items of the claim hidden, ``(outcome,)``.
+        effect: the effect of hiding the items together, in nats.
+        singles: the effect of each item alone, in the order of ``claim.removed``: the decrease of
+            the log-odds of the explained outcome when the item is hidden (positive: the item raises
+            the outcome), or nats.
+        share: the effect at a head divided by the effect of hiding the same items from the whole
+            model, at most 1; ``None`` for a claim about the model.
+        null_effects: the summed effects of the control sets in nats; empty if the claim is not
             tested.
-        statistic: what p compares: the sum of `attnlens.evidence.trial.Trial.item_statistics`.
+        statistic: the test statistic: the sum of
+            `attnlens.evidence.trial.Trial.item_statistics`.
         null_statistics: the statistic of each control set.
-        p: one-sided, of a statistic as large; ``None`` where the claim is not tested.
-        p_low: one-sided, of a statistic as small.
-        p_best: p of the best set of as many items.
-        best_matters: whether hiding that set is noticeable, and goes the way that is claimed.
+        p: the one-sided p-value for a statistic at least as large; ``None`` if the claim is not
+            tested.
+        p_low: the one-sided p-value for a statistic at least as small.
+        p_best: the p-value of the best set of the same size.
+        best_matters: whether hiding the best set has a noticeable effect in the claimed direction.
         untested: the judgement of a claim that is not tested.
-        removed: the items as the site has them.
-        q: p corrected over the family.
-        outcomes_replaced: the same claim tested with what happened on its items replaced.
-        control_probs: probabilities with each of ``control_sets`` hidden ``(set, outcome)``, where
-            that was asked.
+        removed: the items as the site numbers them.
+        q: p corrected for the number of claims in the family.
+        outcomes_replaced: the same claim, tested with the outcomes of its items replaced.
+        control_probs: the probabilities with each of ``control_sets`` hidden, ``(set, outcome)``,
+            if requested.
     """
 
     claim: C
@@ -184,11 +191,14 @@ class ClaimTest(Generic[C]):
 
     @property
     def points(self) -> Floats:
-        """The change of each outcome, percentage points ``(outcome,)``."""
+        """The change of each outcome's probability in percentage points, ``(outcome,)``."""
         return 100 * (self.probabilities - self.full)
 
     def log_odds_change(self, outcomes: Sequence[int]) -> float:
-        """The log-odds of these outcomes that hiding the items takes away: positive, they raise."""
+        """The decrease of the log-odds of these outcomes when the items are hidden.
+
+        A positive value means that the items raise the outcomes.
+        """
         return float(log_odds(self.full, outcomes) - log_odds(self.probabilities, outcomes))
 
     @property
@@ -201,7 +211,9 @@ class ClaimTest(Generic[C]):
 
     @property
     def verdict(self) -> Verdict | None:
-        """``None`` before `attnlens.evidence.trial.judge_tests`, and where nothing is claimed."""
+        """The verdict; ``None`` before `attnlens.evidence.trial.judge_tests`, or if nothing is
+        claimed.
+        """
         return self.judgement.verdict
 
     @property

@@ -1,8 +1,9 @@
 """How faithful an attribution is: removal metrics, rank correlations and random controls.
 
-``predict(masks)`` gives probabilities ``(mask, class)`` with only the parts where a mask is true.
-``y`` is the log-odds of the class that is likeliest with every part. Each figure is also given in
-nats, ``KL(full ‖ what is left)``, where parts of opposite sign do not cancel.
+``predict(masks)`` returns the probabilities ``(mask, class)`` if only the parts with a true mask
+are visible. ``y`` is the log-odds of the class that is most likely with all parts. Each metric is
+also computed in nats, as ``KL(full ‖ remaining parts)``, in which parts of opposite sign do not
+cancel.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from attnlens.files import Flags, Floats, Integers
 Predict = Callable[[Flags], Floats]
 
 SIZES: Final[tuple[int, ...]] = (1, 2, 4, 8, 16)
-"""How many parts are removed or kept for comprehensiveness and sufficiency."""
+"""The numbers of parts that are removed or kept for comprehensiveness and sufficiency."""
 
 _CURVE_STEPS: Final = 20
 CONTROLS: Final = 20
@@ -41,11 +42,11 @@ HIGH_IS_FAITHFUL: Final[dict[str, bool]] = {
     "insertion_auc_kl": False,
     "sign_violation_rate": False,
 }
-"""The figures of `removal_figures`, and whether a faithful attribution has a high one."""
+"""The metrics of `removal_figures`, and whether a high value means a faithful attribution."""
 
 
 def ranks(values: Floats) -> Floats:
-    """Ranks from 1 along the last axis; equal values share their mean rank."""
+    """Ranks from 1 along the last axis; equal values get their mean rank."""
     flat = np.asarray(values, dtype=float).reshape(-1, np.shape(values)[-1])
     ranked = np.empty_like(flat)
     for row, vector in enumerate(flat):
@@ -62,18 +63,17 @@ def _correlation(floats: Floats, other: Floats) -> float:
 
 
 def spearman(scores: Floats, effects: Floats) -> float:
-    """Rank correlation of two vectors; 0 where either is constant or has fewer than 2 entries."""
+    """Rank correlation of two vectors; 0 if either is constant or has fewer than 2 entries."""
     if len(scores) < 2:
         return 0.0
     return _correlation(ranks(scores), ranks(effects))
 
 
 def partial_spearman(scores: Floats, effects: Floats, floats: Floats) -> float:
-    """Rank correlation of two vectors given others; 0 where these order either completely.
+    """Rank correlation of two vectors, controlling for others; 0 if these fix the order of either.
 
     Args:
-        floats: what is held fixed, ``(n,)`` or ``(vectors, n)``; an increasing function of it gives
-            the same.
+        floats: the variables held fixed, ``(n,)`` or ``(vectors, n)``. Only their ranks matter.
     """
     if len(scores) < 2:
         return 0.0
@@ -87,7 +87,7 @@ def partial_spearman(scores: Floats, effects: Floats, floats: Floats) -> float:
 
 
 def auc(scores: Floats, positive: Flags) -> float | None:
-    """The area under the ROC curve; ``None`` where there are none of one kind.
+    """The area under the ROC curve; ``None`` if all items are positive or all are negative.
 
     Reference:
         Mann & Whitney 1947; Hanley & McNeil 1982.
@@ -101,17 +101,18 @@ def auc(scores: Floats, positive: Flags) -> float | None:
 
 
 def matched_auc(scores: Floats, positive: Flags, groups: Integers | None = None) -> float | None:
-    """The mean over positives of each one's `auc` against decoys at the same distance.
+    """The mean `auc` of each positive against decoys at the same distance.
 
-    Its decoys are the nearest items on either side that are not positive and are of its group, as
-    many before it as after, so recency gets 0.5.
+    The decoys of a positive are the nearest items before and after it that are not positive and
+    belong to its group, with equal numbers before and after. A ranking by recency therefore scores
+    0.5.
 
     Args:
         scores, positive: ``(n,)``, in the order of the items.
-        groups: what decoys must share with a positive, as numbers ``(n,)``.
+        groups: group numbers ``(n,)``; the decoys have the group of their positive.
 
     Returns:
-        ``None`` where no positive has decoys on both sides.
+        the mean, or ``None`` if no positive has decoys on both sides.
     """
     areas = []
     for at in np.flatnonzero(positive):
@@ -133,7 +134,7 @@ def descending(scores: Floats, generator: np.random.Generator) -> Integers:
 
 
 def masks_without_first(order: Integers, counts: Sequence[int] | Integers) -> Flags:
-    """One mask per count, ``(count, n)``, with that many of the first of ``order`` removed."""
+    """One mask per count, ``(count, n)``, with that many leading items of ``order`` removed."""
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
     masks: Flags = rank >= np.asarray(counts, np.int64)[:, None]
@@ -141,7 +142,7 @@ def masks_without_first(order: Integers, counts: Sequence[int] | Integers) -> Fl
 
 
 def curve_counts(parts: int) -> Integers:
-    """How many parts are gone at each point of a curve, from none to all."""
+    """The number of removed parts at each point of a curve, from none to all."""
     counts: Integers = np.round(np.linspace(0, parts, min(parts, _CURVE_STEPS) + 1)).astype(
         np.int64
     )
@@ -157,7 +158,7 @@ def area(values: Floats, counts: Integers) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SingleRemovals:
-    """Probabilities ``(class,)`` of one input, and with each part removed ``(n, class)``."""
+    """Probabilities of one input ``(class,)``, and with each part removed ``(n, class)``."""
 
     full: Floats
     nothing: Floats
@@ -165,17 +166,17 @@ class SingleRemovals:
 
     @property
     def outcome(self) -> int:
-        """The explained class: the likeliest with every part."""
+        """The explained class: the most likely class with all parts."""
         return int(self.full.argmax())
 
     @property
     def effects(self) -> Floats:
-        """``KL(full ‖ without it)`` of each part in nats, ``(n,)``."""
+        """``KL(full ‖ without the part)`` for each part in nats, ``(n,)``."""
         return divergence(self.full, self.singles)
 
     @property
     def drops(self) -> Floats:
-        """The fall of ``y`` without each part, ``(n,)``."""
+        """The decrease of ``y`` without each part, ``(n,)``."""
         fall: Floats = log_odds(self.full, [self.outcome]) - log_odds(self.singles, [self.outcome])
         return fall
 
@@ -191,16 +192,17 @@ def remove_each(predict: Predict, parts: int) -> SingleRemovals:
 def removal_figures(
     predict: Predict, removed: SingleRemovals, orders: Sequence[Integers]
 ) -> list[dict[str, float]]:
-    """The figures of `HIGH_IS_FAITHFUL` for each ordering of the parts.
+    """Compute the metrics of `HIGH_IS_FAITHFUL` for each ordering of the parts.
 
-    - comprehensiveness: the mean over `SIZES` of ``y(all) - y(without the first k)``;
-    - sufficiency: the mean over `SIZES` of ``y(all) - y(only the first k)``;
-    - deletion: the area under ``y`` while the first parts are removed one after another;
-      insertion: while they come back to nothing, first ones first;
-    - sign violations: the share of the first k that hold ``y`` down, mean over `SIZES`.
+    - comprehensiveness: the mean over `SIZES` of ``y(all) - y(without the first k)``; -
+    sufficiency: the mean over `SIZES` of ``y(all) - y(only the first k)``; - deletion: the area
+    under ``y`` while parts are removed in order; insertion: the area under ``y`` while parts are
+    added in order, starting from no parts; - sign violations: the share of the first k parts that
+    lower ``y``, mean over `SIZES`.
 
     Args:
-        orders: positions from the part that is claimed to matter most to the least.
+        orders: positions of the parts, from the most important by the attribution to the least
+            important.
 
     Reference:
         DeYoung et al. 2020 (comprehensiveness, sufficiency); Petsiuk et al. 2018 (deletion and
@@ -241,7 +243,9 @@ def judge_scores(
     *,
     generator: np.random.Generator,
 ) -> tuple[dict[str, dict[str, float]], list[dict[str, float]]]:
-    """Removal figures of every method by name, and of `CONTROLS` random orderings."""
+    """Return the removal metrics of every method by name, and those of `CONTROLS` random
+    orderings.
+    """
     orders = [descending(score, generator) for score in scores.values()]
     orders += [generator.permutation(len(removed.singles)) for _ in range(CONTROLS)]
     figures = removal_figures(predict, removed, orders)
@@ -249,14 +253,14 @@ def judge_scores(
 
 
 def against_controls(value: float, controls: Floats, *, high: bool) -> tuple[float, float]:
-    """How far a figure is from random ones: z, signed so that positive is more faithful, and p.
+    """Compare a metric with those of random attributions: return z and p.
 
-    ``p = (1 + #{control at least as faithful}) / (R + 1)``, one-sided. z is 0 where the
-    controls do not vary and the figure is theirs.
+    z is signed so that positive means more faithful; it is 0 if the controls all equal the metric.
+    ``p = (1 + #{control at least as faithful}) / (R + 1)`` is one-sided.
 
     Args:
-        controls: the same figure of ``R`` random attributions ``(R,)``.
-        high: whether a faithful attribution has a high figure.
+        controls: the same metric of ``R`` random attributions, ``(R,)``.
+        high: whether a faithful attribution has a high value.
     """
     sign = 1.0 if high else -1.0
     better = int((sign * controls >= sign * value).sum())

@@ -1,4 +1,4 @@
-"""The result of a claim's test as typed data that is written as JSON, by explain and by audit."""
+"""The result of a claim's test as typed data, which explanations and audits write as JSON."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ Text = Annotated[str, AfterValidator(_writable)]
 
 
 class Plain(BaseModel):
-    """Frozen, and closed to any key that is not listed."""
+    """Base of frozen models that reject unknown keys."""
 
     model_config = ConfigDict(
         extra="forbid",
         frozen=True,
-        # Without it, fields with defaults would be missing from "required".
+        # Otherwise, "required" would not list fields with defaults.
         json_schema_serialization_defaults_required=True,
         protected_namespaces=(),
     )
@@ -45,11 +45,11 @@ class Plain(BaseModel):
 class ClaimResult(Plain):
     """A claim, the intervention that tests it, and the verdict; `evidence[]` of an explanation.
 
-    Fields are those of `attnlens.evidence.claim.ClaimTest`, rounded; ``control_sets`` is how
-    many control sets there were, and the quantiles are `QUANTILES`. ``effect_log_odds`` is what
-    hiding the items takes from the log-odds of ``outcome`` (positive: they raise it), and
-    ``single_effects`` what hiding each alone does; where the effect is measured on the whole
-    distribution the first is ``None`` and the others are nats.
+    The fields are those of `attnlens.evidence.claim.ClaimTest`, rounded. ``control_sets`` is the
+    number of control sets, and the quantiles are `QUANTILES`. ``effect_log_odds`` is the decrease
+    of the log-odds of ``outcome`` when the items are hidden (positive: the items raise the
+    outcome). ``single_effects`` is this decrease for each item alone. If the effect is measured on
+    the whole distribution, ``effect_log_odds`` is ``None`` and ``single_effects`` is in nats.
     """
 
     claim: Text
@@ -87,13 +87,13 @@ def claim_fields(
     nats: Callable[[float], float],
     share: Callable[[float], float],
 ) -> dict[str, Any]:
-    """The fields of a `ClaimResult` that follow from the test alone.
+    """Return the fields of a `ClaimResult` that follow from the test alone.
 
     Args:
-        outcome: the outcome (column) that the effect is measured on; ``None`` for all of them.
-        nats, share: round an effect, and a share or a p-value.
+        outcome: the outcome (column) on which the effect is measured; ``None`` for all outcomes.
+        nats, share: functions that round an effect, and a share or p-value.
     """
-    # Imported here because a page that only shows an explanation needs no numpy.
+    # Imported here, because a page that only shows an explanation does not need numpy.
     import numpy as np
 
     null_nats, null_statistics = (

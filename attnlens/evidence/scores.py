@@ -1,7 +1,7 @@
-"""How well probabilities fit what happened, with intervals over groups such as matches.
+"""How well probabilities fit the outcomes, with intervals over groups such as matches.
 
-The expected calibration error is that of the likeliest outcome (Guo et al. 2017), in equally wide
-bins. Rows of one group depend on one another, so intervals come from resampling whole groups.
+The expected calibration error is that of the most likely outcome (Guo et al. 2017), in bins of
+equal width. Rows of one group are dependent, so intervals are computed by resampling whole groups.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from attnlens.files import Flags, Floats, Integers
 Interval = tuple[float, float]
 
 SMALLEST: Final = 1e-12
-"""Probabilities are clipped to this distance from 0 and 1 before logarithms."""
+"""Before logarithms, probabilities are clipped to stay this far from 0 and 1."""
 
 _BINS: Final = 15
 _LUCK_DRAWS: Final = 200
@@ -33,9 +33,9 @@ def log_losses(chances: Floats, actual: Integers) -> Floats:
 
 
 def divergence(full: Floats, ablated: Floats) -> Floats:
-    """``KL(full ‖ ablated)`` in nats along the last axis, never negative, at most 708.
+    """``KL(full ‖ ablated)`` in nats along the last axis, from 0 to 708.
 
-    A probability of 0 in ``ablated`` counts as the least number above zero.
+    A probability of 0 in ``ablated`` is replaced by the smallest positive number.
     """
     smallest = np.finfo(float).tiny
     logs = np.log(np.where(full > 0, full, 1)) - np.log(np.where(ablated > 0, ablated, smallest))
@@ -44,7 +44,7 @@ def divergence(full: Floats, ablated: Floats) -> Floats:
 
 
 def log_odds(chances: Floats, outcomes: Sequence[int]) -> Floats:
-    """Of any of these outcomes against all others, ``(..., outcome) -> (...)``."""
+    """The log-odds of these outcomes together against all others, ``(..., outcome) -> (...)``."""
     chance = chances[..., list(outcomes)].sum(-1).clip(SMALLEST, 1 - SMALLEST)
     odds: Floats = np.log(chance) - np.log1p(-chance)
     return odds
@@ -59,30 +59,30 @@ def brier_scores(chances: Floats, actual: Integers) -> Floats:
 
 
 def hits(chances: Floats, actual: Integers) -> Floats:
-    """1 where the likeliest outcome happened, else 0."""
+    """1 if the most likely outcome happened, else 0."""
     correct: Floats = (chances.argmax(1) == actual).astype(np.float64)
     return correct
 
 
 def equal_bins(values: Floats, bins: int = _BINS) -> Integers:
-    """The bin of each probability among ``bins`` equally wide ones; 1 is in the last."""
+    """The bin of each probability among ``bins`` of equal width; 1 is in the last bin."""
     return np.minimum((values * bins).astype(np.int64), bins - 1)
 
 
 def filled_bins(values: Floats, bins: int = _BINS) -> Integers:
-    """The bin of each value among at most ``bins`` of about equal size; equal values share one."""
+    """The bin of each value among at most ``bins`` of similar size; equal values share a bin."""
     cuts = np.unique(np.quantile(values, np.arange(1, bins) / bins))
     return np.searchsorted(cuts, values, side="right").astype(np.int64)
 
 
 def calibration_error(chances: Floats, actual: Integers, bins: int = _BINS) -> float:
-    """The expected calibration error of the likeliest outcome."""
+    """The expected calibration error of the most likely outcome."""
     confidence = chances.max(1)
     return calibration_gap(confidence, hits(chances, actual), equal_bins(confidence, bins))
 
 
 def calibration_error_by_luck(chances: Floats) -> float:
-    """The 95th percentile of `calibration_error` if every probability were exactly right."""
+    """The 95th percentile of `calibration_error` under perfectly calibrated probabilities."""
     confidence = chances.max(1)
     row_bins, generator = equal_bins(confidence), np.random.default_rng(5)
     lots = (generator.random(len(confidence)) < confidence for _ in range(_LUCK_DRAWS))
@@ -93,7 +93,7 @@ def calibration_gap(confidence: Floats, right: Floats | Flags, integers: Integer
     """The mean over rows of the gap between confidence and accuracy per bin.
 
     Args:
-        integers: the bin of each row, as of `equal_bins`.
+        integers: the bin of each row, as returned by `equal_bins`.
     """
     distance = np.bincount(integers, right - confidence)
     return float(np.abs(distance).sum() / len(confidence))
@@ -101,7 +101,9 @@ def calibration_gap(confidence: Floats, right: Floats | Flags, integers: Integer
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Estimates:
-    """Figures with their intervals, all of one shape; NaN where there was nothing to measure."""
+    """Estimates with their intervals, all of the same shape; NaN if there was nothing to
+    measure.
+    """
 
     value: Floats
     low: Floats
@@ -112,8 +114,8 @@ class Bootstrap:
     """Means and ratios over rows, with intervals from resampling whole groups of rows.
 
     Args:
-        group: the group of each row, numbers from 0, ``(rows,)``.
-        draws: how many resamples; all figures of one bootstrap share them.
+        group: the number of each row's group, from 0, ``(rows,)``.
+        draws: the number of resamples, which all estimates of one bootstrap share.
     """
 
     def __init__(self, group: Integers, *, draws: int = 1000, seed: int = 5) -> None:
@@ -128,7 +130,9 @@ class Bootstrap:
         self._times = times
 
     def interval(self, values: Floats, rows: NDArray[np.bool_] | None = None) -> Interval | None:
-        """The 95% interval of the mean of ``values``, or of some rows; ``None`` of one group."""
+        """The 95% interval of the mean of ``values``, or of selected rows; ``None`` for a
+        single group.
+        """
         some = np.ones(len(values), bool) if rows is None else rows
         if len(np.unique(self._group[some])) < 2 or not len(self._times):
             return None
@@ -136,13 +140,13 @@ class Bootstrap:
         return float(estimates.low), float(estimates.high)
 
     def mean(self, values: Floats) -> Estimates:
-        """The mean over rows, ``(row, ...)``; rows that are NaN do not count."""
+        """The mean over rows, ``(row, ...)``; rows with NaN are left out."""
         return self.ratio(values, np.ones_like(values, float))
 
     def ratio(self, above: Floats, below: Floats) -> Estimates:
         """``Σ above / Σ below`` over rows, both ``(row, ...)``.
 
-        A row that is NaN in either counts in neither.
+        A row with NaN in either is left out of both sums.
         """
         counted = ~(np.isnan(above) | np.isnan(below))
         sums = np.zeros((2, self._count, *above.shape[1:]))
@@ -151,7 +155,7 @@ class Bootstrap:
         with np.errstate(divide="ignore", invalid="ignore"):
             value = sums[0].sum(0) / sums[1].sum(0)
             many = np.tensordot(self._times, sums[0], 1) / np.tensordot(self._times, sums[1], 1)
-        # A small part of the rows can be missing from a resample.
+        # If few rows are selected, a resample may contain none of them.
         many = np.where(np.isfinite(many), many, np.nan)
         ends = np.full((2, *value.shape), np.nan)
         some = np.isfinite(many).any(0)
@@ -161,7 +165,7 @@ class Bootstrap:
 
 
 def wilson(hits: int, trials: int) -> tuple[float, float]:
-    """The 95% interval of a share, the trials independent; 0 to 1 where nothing was tried.
+    """The 95% interval of a proportion from independent trials; 0 to 1 if there were no trials.
 
     Reference:
         Wilson 1927, "Probable Inference, the Law of Succession, and Statistical Inference".
@@ -175,6 +179,6 @@ def wilson(hits: int, trials: int) -> tuple[float, float]:
 
 
 def group_numbers(names: Sequence[str]) -> Integers:
-    """A number from 0 for every name, the same for equal ones."""
+    """Number the names from 0; equal names get the same number."""
     numbers: dict[str, int] = {}
     return np.array([numbers.setdefault(name, len(numbers)) for name in names], np.int64)

@@ -1,4 +1,4 @@
-"""A prediction shared out over a handful of groups of items: exact Shapley values."""
+"""Exact Shapley values: a prediction split among a few groups of items."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class Contributions:
     """Exact Shapley values.
 
     Attributes:
-        table: each group's part ``(group, outcome)``, in probability, summing to
-            ``full - baseline``; zero for a group without an item.
-        played: the groups that have an item.
-        values: probabilities with every subset of those, in the order of `subsets`,
+        table: each group's contribution to the probabilities, ``(group, outcome)``. The
+            contributions sum to ``full - baseline``; a group without items contributes 0.
+        played: the groups with at least one item.
+        values: the probabilities for every subset of these groups, in the order of `subsets`,
             ``(subset, outcome)``.
     """
 
@@ -35,23 +35,25 @@ class Contributions:
 
     @property
     def full(self) -> Floats:
-        """With every group, ``(outcome,)``."""
+        """The probabilities with all groups visible, ``(outcome,)``."""
         last: Floats = self.values[-1]
         return last
 
     @property
     def baseline(self) -> Floats:
-        """With none, ``(outcome,)``."""
+        """The probabilities with all groups hidden, ``(outcome,)``."""
         first: Floats = self.values[0]
         return first
 
     @property
     def masks(self) -> int:
-        """How many subsets were evaluated."""
+        """The number of subsets evaluated."""
         return len(self.values)
 
     def beyond(self, group: str) -> tuple[Floats, Floats]:
-        """Probabilities with one group alone, and the parts of the others in the rest of ``full``.
+        """Return the probabilities with one group alone, and the contributions of the other groups
+        to
+        the rest of ``full``.
 
         Returns:
             ``(outcome,)``, and ``(group, outcome)`` with zeros for the group itself.
@@ -71,16 +73,17 @@ def contributions(
     groups: Mapping[str, Sequence[int]],
     items: Sequence[int],
 ) -> Contributions:
-    """Each group's part of the prediction with everything minus that with nothing.
+    """Split the difference between the predictions with all items and with none among the groups.
 
     Args:
-        predict: masks ``(mask, item)``, true where visible, to probabilities ``(mask, outcome)``.
-        groups: name to items.
+        predict: a function from masks ``(mask, item)``, true for visible items, to probabilities
+            ``(mask, outcome)``.
+        groups: a mapping from a group's name to its items.
         items: the items, in the order of the masks' columns.
 
     Raises:
-        InputError: an item in two groups or in none, a group's item that does not exist, or
-            more than 10 groups.
+        InputError: an item is in two groups or in none, a group has an item that does not exist, or
+            there are more than 10 groups.
 
     Reference:
         Shapley 1953, "A Value for n-Person Games".
@@ -113,17 +116,17 @@ def contributions(
 
 
 def subsets(groups: int) -> Flags:
-    """Every subset as a row of flags, ``(2**groups, groups)``: the binary digits of its number."""
+    """Every subset as a row of flags, ``(2**groups, groups)``: the binary digits of its index."""
     numbers = np.arange(2**groups)[:, None]
     flags: Flags = (numbers >> np.arange(groups)) & 1 == 1
     return flags
 
 
 def shapley_values(values: Floats) -> Floats:
-    """Each group's part of ``values[all] - values[none]``, ``(n, ...)``, to which they sum.
+    """Each group's contribution to ``values[all] - values[none]``, ``(n, ...)``.
 
     Args:
-        values: the worth of every subset in the order of `subsets`, ``(2**n, ...)``.
+        values: the value of every subset, in the order of `subsets`, ``(2**n, ...)``.
     """
     count = len(values)
     groups = count.bit_length() - 1

@@ -1,8 +1,8 @@
 """The test of the claims about one prediction.
 
-The test statistic is the sum of the effects of hiding each item alone, compared with the same sums
-of control sets (`attnlens.evidence.null`). `gather` tests the claims of any model, a function from
-masks to probabilities, and shares its prediction out over groups of items.
+The test statistic is the sum of the effects of hiding each item alone. It is compared with the sums
+of control sets (`attnlens.evidence.null`). `gather` tests the claims of any model, given as a
+function from masks to probabilities, and splits the model's prediction among groups of items.
 """
 
 from __future__ import annotations
@@ -56,17 +56,17 @@ from attnlens.files import Floats
 
 N_CONTROL_SETS: Final = 39
 _TOLERANCE: Final = 1e-6
-"""Probabilities of the same input, in one batch, differ by no more than this."""
+"""The largest difference between probabilities of the same input within one batch."""
 
 BATCH_TOLERANCE: Final = 0.01
-"""The same in another batch."""
+"""The largest difference between probabilities of the same input in different batches."""
 
 _UNSTEADY: Final = "the model gives another answer each time it is asked"
 _EVAL: Final = "call model.eval() first"
 
 _MODEL_REPEATS: Final = 24
 _HEAD_REPEATS: Final = 4
-"""How many inputs of the whole model, and of each head, are run twice to find a random model."""
+"""The number of inputs, of the whole model and of each head, run twice to detect a random model."""
 
 
 @dataclass(eq=False)
@@ -74,19 +74,21 @@ class Trial(Generic[C]):
     """The claims of one prediction, tested together.
 
     Args:
-        sites: by name; `MODEL` is among them.
-        usual: by site, item to the mean and the standard deviation of the `change` by hiding an
-            item in its position in other inputs; changes are then taken as so many deviations from
-            the mean.
-        reference: the distribution of such a deviation among items of other inputs, against which
-            a claim about one item of the whole model is tested; without, against other items.
-        structure: item to what is known of it beside its content, such as its distance: numbers,
-            of which a claim names those that explain no part of its effect (`Claim.beyond`).
+        sites: the sites by name, including `MODEL`.
+        usual: by site, a mapping from an item to the mean and standard deviation of `change` when
+            an item in the same position is hidden in other inputs. Changes are then standardised
+            with these.
+        reference: the distribution of a standardised change among items of other inputs. A claim
+            about a single item of the whole model is tested against it; without it, against other
+            items.
+        structure: a mapping from an item to numbers that describe it apart from its content, such
+            as its distance. A claim names the numbers that must not explain its effect
+            (`Claim.beyond`).
         outcome: the outcome (column) that claims say their items raise; None: the whole
             distribution.
         lowers: whether claims say instead that their items lower it.
-        items: what the items are called, in reasons.
-        tolerance: probabilities of the same input, in one batch, differ by no more.
+        items: the word for items in reasons.
+        tolerance: the largest difference between probabilities of the same input within one batch.
     """
 
     sites: Mapping[str, AblationSite]
@@ -103,16 +105,18 @@ class Trial(Generic[C]):
     _leave_one_out: dict[str, LeaveOneOut] = field(default_factory=dict, init=False)
 
     def effect(self, full: Floats, other: Floats) -> Floats:
-        """Nats between probabilities, of all outcomes or of the explained one and the rest."""
+        """The divergence in nats, over all outcomes or of the explained outcome against the
+        rest.
+        """
         if self.outcome is not None:
             full, other = (one_against_rest(probs, self.outcome) for probs in (full, other))
         return divergence(full, other)
 
     def probs_without(self, site: str, sets: ItemSets) -> Floats:
-        """Probabilities with sets of items hidden at a site.
+        """Return the probabilities with sets of items hidden at a site.
 
         Raises:
-            InputError: the model's answers are not probabilities, or differ each time.
+            InputError: the model does not return probabilities, or its results differ between runs.
         """
         full = self.leave_one_out(site).full
         repeated, *probs = self._evaluate(site, [(), *sets])
@@ -125,7 +129,7 @@ class Trial(Generic[C]):
         return self.sites[site].probs_without(sets)
 
     def leave_one_out(self, site: str) -> LeaveOneOut:
-        """A site's probabilities with nothing hidden, and without each item; computed once."""
+        """The probabilities at a site with nothing hidden and without each item; computed once."""
         if site not in self._leave_one_out:
             items = self.sites[site].items
             sets = [(), *((item,) for item in items)]
@@ -144,10 +148,10 @@ class Trial(Generic[C]):
         return self._leave_one_out[site]
 
     def change(self, full: Floats, other: Floats, raises: Sequence[int] = ()) -> Floats:
-        """Distance of probabilities ``(..., outcome)`` from those with everything, as claimed.
+        """The change from the probabilities with nothing hidden, in the claimed direction.
 
-        In nats; for a claim with a direction (``raises``), or about one outcome, the signed change
-        of its log-odds, which grows as the square root of nats.
+        By default the change is in nats. For a claim with a direction (``raises``) or about one
+        outcome, it is the signed change of the log-odds, which grows as the square root of nats.
         """
         outcomes = raises or (() if self.outcome is None else (self.outcome,))
         if not outcomes:
@@ -156,9 +160,10 @@ class Trial(Generic[C]):
         return -delta if self.lowers and not raises else delta
 
     def item_statistics(self, site: str, claim: Claim) -> Mapping[int, float]:
-        """Item to its part of a claim's statistic: `change`, compared with its usual value there.
+        """Each item's part of a claim's statistic: its `change`, standardised by the usual change
+        there.
 
-        A claim with outcomes of its own (``raises``) is not compared with what is usual.
+        For a claim with outcomes of its own (``raises``), the change is not standardised.
         """
         loo = self.leave_one_out(site)
         changes = self.change(loo.full, np.array(list(loo.loo_probs.values())), claim.raises)
@@ -169,7 +174,7 @@ class Trial(Generic[C]):
         return statistics | self._beyond_structure(claim, statistics)
 
     def _beyond_structure(self, claim: Claim, statistics: Mapping[int, float]) -> dict[int, float]:
-        """The statistics of a claim's window less what the structure it names explains.
+        """The statistics of a claim's window minus the part explained by the structure it names.
 
         They are the residuals of a least-squares fit over the window.
         """
@@ -182,12 +187,14 @@ class Trial(Generic[C]):
         return dict(zip(claim.window, (values - fit).tolist(), strict=True))
 
     def _reference_for(self, claim: Claim) -> ReferenceDistribution | None:
-        """What a claim about one item is tested against instead of other items of the input."""
+        """The reference distribution for a claim about a single item, or None to use other
+        items.
+        """
         single = len(claim.removed) == 1 and claim.site == MODEL and not claim.raises
         return self.reference if single else None
 
     def _null_effects(self, claim: Claim, pool: Pool) -> Floats:
-        """The summed effects of the control sets, nats; the claim's own set is none of them."""
+        """The summed effects of the control sets in nats, without the claim's own set."""
         effects = self.leave_one_out(claim.site).effects
         null = pool.null(effects, np.random.default_rng(pool.seed(self.seed)))
         if not null.exhaustive:
@@ -196,7 +203,7 @@ class Trial(Generic[C]):
         return np.delete(null.values, np.abs(null.values - own).argmin())
 
     def _singles(self, claim: Claim) -> Floats:
-        """What each item of a claim does alone: the log-odds that hiding it takes, or nats."""
+        """The effect of each item of a claim alone: its decrease of the log-odds, or nats."""
         loo = self.leave_one_out(claim.site)
         outcomes = claim.raises or (() if self.outcome is None else (self.outcome,))
         if not outcomes:
@@ -205,7 +212,9 @@ class Trial(Generic[C]):
         return np.array([full - log_odds(loo.loo_probs[item], outcomes) for item in claim.removed])
 
     def compare(self, claims: Sequence[C]) -> list[ClaimTest[C]]:
-        """Hide each claim's items, and compare their sum with those of control sets."""
+        """Hide each claim's items, and compare the sum of their effects with those of control
+        sets.
+        """
         site_claims = [
             translate(claim) if (translate := self.sites[claim.site].translate) else claim
             for claim in claims
@@ -213,7 +222,7 @@ class Trial(Generic[C]):
         best_sets = [
             claim.pool.best_set(self.item_statistics(claim.site, claim)) for claim in site_claims
         ]
-        # A head's items are hidden from the whole model too, for its share.
+        # The items of a head's claim are also hidden from the whole model, to compute its share.
         heads = [number for number, claim in enumerate(claims) if claim.site != MODEL]
         probs: list[list[Floats]] = [[] for _ in claims]
         for site in dict.fromkeys((MODEL, *(claim.site for claim in claims))):
@@ -229,12 +238,13 @@ class Trial(Generic[C]):
         return list(map(self._test, claims, site_claims, probs))
 
     def _test(self, claim: C, site_claim: Claim, probs: Sequence[Floats]) -> ClaimTest[C]:
-        """A claim and its null distribution.
+        """Test a claim against its null distribution.
 
         Args:
-            site_claim: the same in the items of its site.
-            probs: with its items hidden from the whole model (of a head's claim alone), with them
-                hidden at its site, and with the best set hidden there.
+            site_claim: the same claim in the items of its site.
+            probs: the probabilities with its items hidden from the whole model (only for a claim
+                about a head), with its items hidden at its site, and with the best set hidden
+                there.
         """
         *model_probs, own, best = probs
         loo = self.leave_one_out(claim.site)
@@ -281,7 +291,10 @@ class Trial(Generic[C]):
         return along and noticeable(float(self.effect(full, best)), points)
 
     def _share(self, claim: Claim, own: Floats, model_probs: Floats) -> float:
-        """A head's part of the effect on the whole model, 0 to 1; 0 where they go opposite ways."""
+        """A head's share of the effect on the whole model, 0 to 1; 0 if the two effects have
+        opposite
+        signs.
+        """
         full, full_own = self.leave_one_out(MODEL).full, self.leave_one_out(claim.site).full
         head_change = self.change(full_own, own, claim.raises)
         same_way = head_change * self.change(full, model_probs, claim.raises) > 0
@@ -295,7 +308,7 @@ class Trial(Generic[C]):
         return Judgement(None, EVEN) if claim.even else None
 
     def judge(self, tests: Sequence[ClaimTest[C]]) -> list[ClaimTest[C]]:
-        """The tests with q and verdicts."""
+        """Return the tests with q and verdicts."""
         return judge_tests(tests, outcome=self.outcome, lowers=self.lowers, items=self.items)
 
 
@@ -306,13 +319,13 @@ def judge_tests(
     lowers: bool = False,
     items: str = ITEMS,
 ) -> list[ClaimTest[C]]:
-    """The tests with q over each family of claims, and the verdicts that follow.
+    """Return the tests with q, computed over each family of claims, and with verdicts.
 
-    Claims about the whole model and about single heads are families of their own: heads often
-    differ by little but surely.
+    Claims about the whole model and claims about single heads are separate families, because
+    effects of heads are often small but certain.
 
     Args:
-        outcome, lowers, items: as `Trial` has them.
+        outcome, lowers, items: as in `Trial`.
     """
     results = [
         dataclasses.replace(test, judgement=_elsewhere(test) or test.untested or NO_VERDICT)
@@ -357,9 +370,9 @@ def _families(tests: Sequence[HasP]) -> Iterator[tuple[list[int], list[float]]]:
 
 
 def q_over(tests: Sequence[HasP]) -> list[float | None]:
-    """q over the claims of many predictions, by family; ``None`` where a claim was not tested.
+    """q over the claims of many predictions, by family; ``None`` for a claim that was not tested.
 
-    To choose the best of many explanations, use these.
+    Use these q-values to choose among many explanations.
     """
     q_values: list[float | None] = [None] * len(tests)
     for numbers, p_values in _families(tests):
@@ -395,7 +408,7 @@ def _q_values(tests: Sequence[ClaimTest[C]], p_values: Sequence[float]) -> list[
 
 
 def _out_of_reach(tests: Sequence[ClaimTest[C]], p_values: Sequence[float], at: int) -> bool:
-    """Whether even the best set in a claim's place would not have been supported."""
+    """Whether even the best set of the same size would not have been supported."""
     best = [*p_values[:at], tests[at].p_best, *p_values[at + 1 :]]
     return _q_values(tests, best)[at] > Q_LEVEL
 
@@ -407,9 +420,10 @@ MAX_HEAD_ITEMS: Final = 4
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GatheredEvidence(Generic[C]):
-    """The results of every intervention on one input; masks evaluated, by purpose.
+    """The results of every intervention on one input, and the number of masks evaluated per
+    purpose.
 
-    ``rarity`` is by item, as of `attnlens.evidence.trial.Trial.rarity`.
+    ``rarity`` is by item, as in `attnlens.evidence.trial.Trial.rarity`.
     """
 
     leave_one_out: LeaveOneOut
@@ -430,21 +444,22 @@ def gather(
     seed: int = 0,
     heads: Mapping[str, Predict] | None = None,
 ) -> GatheredEvidence[C]:
-    """Test claims about one input and share its prediction out over groups of items.
+    """Test claims about one input, and split its prediction among groups of items.
 
     Args:
-        predict: masks over ``items``, true where visible, to probabilities.
-        groups: name to items; every item in exactly one group.
+        predict: a function from masks over ``items``, true for visible items, to probabilities.
+        groups: a mapping from a group's name to its items; every item is in exactly one group.
         items: the items, in the order of the masks' columns.
-        outcome: the outcome (column) to explain; without, the whole distribution.
-        lowers: whether claims say that their items lower its probability; else that they raise it.
-        heads: by the names that claims have as their `Claim.site`, the model's probabilities with
-            items hidden from that head alone.
+        outcome: the outcome (column) to explain; None: the whole distribution.
+        lowers: whether claims say that their items lower the outcome's probability; by default,
+            that they raise it.
+        heads: for each head named as a `Claim.site`, a function that returns the model's
+            probabilities with items hidden only from that head.
 
     Raises:
-        InputError: groups that share an item or miss one, too many groups, a claim about what
-            does not exist or that names an item twice, answers that are not probabilities or
-            differ each time.
+        InputError: groups share or miss an item, there are too many groups, a claim names an
+            unknown site or item or names an item twice, or the model does not return probabilities
+            or its results differ between runs.
     """
     if _repeated(items):
         raise InputError(f"item {min(_repeated(items))} is listed twice", remedy="list items once")

@@ -1,4 +1,4 @@
-"""From p to a verdict (`judge`), and the corrections for many claims."""
+"""The verdict on a claim (`judge`), and the corrections of p for many claims."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ Verdict = Literal["supported", "not better than chance", "contradicted", "cannot
 Q_LEVEL: Final = 0.05
 _LOW_LEVEL: Final = 0.01
 FIRST_LEVEL: Final = 0.03
-"""Of `Q_LEVEL`, what the claim that is tested first may use. One item of 36 can reach it."""
+"""The part of `Q_LEVEL` for the claim that is tested first. One item of 36 can reach it."""
 
 MIN_POINTS: Final = 0.5
-"""A noticeable change of a probability, in percentage points."""
+"""The smallest noticeable change of a probability, in percentage points."""
 
 MIN_NATS: Final = 0.0005
 MIN_LIFT: Final = 1.25
-"""A head looks at items if it gives them this many times the mean weight of all items."""
+"""A head attends to items if their mean weight is at least this many times that of all items."""
 
 MIN_SHARE: Final = 0.1
-"""A head that carries less than this share of an effect is not said to carry it."""
+"""The smallest share of an effect for which a head is said to carry the effect."""
 
 TOO_SMALL: Final = "too small to matter"
 ITEMS: Final = "items"
@@ -49,12 +49,12 @@ def none_matters(items: str) -> str:
 
 
 def noticeable(effect: float, points: Floats) -> bool:
-    """Whether an effect in nats, or a change of ``(outcome,)`` in points, is large enough."""
+    """Whether an effect in nats, or a change of ``(outcome,)`` in points, is noticeable."""
     return effect >= MIN_NATS or float(abs(points).max()) >= MIN_POINTS
 
 
 def one_against_rest(probabilities: Floats, outcome: int) -> Floats:
-    """Probabilities ``(..., outcome)`` as those of one outcome and of any other, ``(..., 2)``."""
+    """Reduce probabilities ``(..., outcome)`` to one outcome and all others, ``(..., 2)``."""
     import numpy as np
 
     prob = probabilities[..., outcome]
@@ -62,12 +62,12 @@ def one_against_rest(probabilities: Floats, outcome: int) -> Floats:
 
 
 def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
-    """q-values: the false discovery rate at which each would be declared.
+    """q-values: for each claim, the smallest false discovery rate at which it is significant.
 
     Reference:
         Benjamini & Hochberg 1995, "Controlling the False Discovery Rate".
     """
-    # Imported here because a page that only shows an explanation needs no numpy.
+    # Imported here, because a page that only shows an explanation does not need numpy.
     import numpy as np
 
     p = np.asarray(p_values, dtype=float)
@@ -82,8 +82,9 @@ def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
 def fixed_sequence(first: float, other_p_values: Sequence[float]) -> tuple[float, list[float]]:
     """q-values of the claim tested first and of the others.
 
-    The first claim may use `FIRST_LEVEL` of `Q_LEVEL`, the others the rest of it; if the first
-    holds, all of it. The family-wide error rate does not grow.
+    The first claim is tested at `FIRST_LEVEL`. The others are tested at the rest of `Q_LEVEL`, or
+    at all of `Q_LEVEL` if the first is significant. The error rate of the whole family does not
+    increase.
 
     Reference:
         Wiens 2003, "A fixed sequence Bonferroni procedure for testing multiple endpoints".
@@ -95,7 +96,7 @@ def fixed_sequence(first: float, other_p_values: Sequence[float]) -> tuple[float
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """A verdict and why; no verdict where nothing is claimed."""
+    """A verdict and its reason; the verdict is None if nothing is claimed."""
 
     verdict: Verdict | None
     reason: str | None
@@ -112,19 +113,20 @@ def judge(
     against: bool = False,
     items: str = ITEMS,
 ) -> Judgement:
-    """The verdict on a claim that could have been supported.
+    """Return the verdict on a claim that could have been supported.
 
-    It is *supported* where few control sets have as large an effect (q at most `Q_LEVEL`), where
-    hiding the items is noticeable, and where the effect goes the way its sentence says. It is
-    *contradicted* where few control sets have as small an effect (q at most `_LOW_LEVEL`), or where
-    a noticeable effect goes against the sentence. Else it is *not better than chance*.
+    A claim is *supported* if few control sets have as large an effect (q at most `Q_LEVEL`), the
+    effect of hiding the items is noticeable, and the effect has the direction that the sentence
+    states. It is *contradicted* if few control sets have as small an effect (q at most
+    `_LOW_LEVEL`), or a noticeable effect has the opposite direction. Otherwise it is *not better
+    than chance*.
 
     Args:
-        effect: of hiding its items together, nats.
-        points: change of each outcome the claim is about, percentage points.
-        p_values: p; q; and q of an effect as small.
-        against: whether the change goes against what the claim's sentence says.
-        items: what items are called, for the reason.
+        effect: the effect of hiding its items together, in nats.
+        points: the change of each outcome the claim is about, in percentage points.
+        p_values: p, q, and the q-value for an effect at least as small.
+        against: whether the change contradicts the direction that the claim states.
+        items: the word for items in the reason.
     """
     p, q, q_low = p_values
     large = noticeable(effect, points)
