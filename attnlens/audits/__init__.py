@@ -1,4 +1,4 @@
-"""Audits of any model: all its heads screened, what they point at put to the test."""
+"""Audits of any model: screen all heads, and test which items its predictions depend on."""
 
 from attnlens.audits.ablate import ablate
 from attnlens.audits.audit import audit

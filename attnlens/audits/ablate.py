@@ -1,4 +1,4 @@
-"""`ablate`: what a loss becomes without single heads, beside heads drawn at random."""
+"""`ablate`: measure how a loss changes without single heads, compared with random heads."""
 
 from __future__ import annotations
 
@@ -28,26 +28,25 @@ Loss = Callable[[Any], Tensor]
 How = Literal["zero", "mean"]
 
 _MASKED_EVERY: Final = 7
-"""One of so many tokens is masked: 15%, as models were trained.
+"""One of this many tokens is masked: about 15%, as in the training of these models.
 
 Reference:
     Devlin et al. 2019, "BERT", section 3.1.
 """
 _RANDOM_HEADS: Final = 20
 _MAX_ENUMERATED_INPUTS: Final = 12
-"""With up to this many inputs every flip of signs is counted; else `N_DRAWS` are drawn."""
+"""Up to this many inputs, all sign flips are enumerated; above, `N_DRAWS` are drawn."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ablated:
-    """One head taken away.
+    """The effect of removing one head.
 
     Attributes:
-        change: of the mean loss over the inputs.
-        beyond: the same minus the mean change without a head drawn at random.
-        p: of as large a ``beyond`` with the signs of the inputs' differences flipped; None for a
-            single input.
-        q: over the heads listed (Benjamini and Hochberg).
+        change: the change of the mean loss over the inputs.
+        beyond: ``change`` minus the mean change without a randomly drawn head.
+        p: the p-value of ``beyond`` in a sign-flip test over the inputs; None for a single input.
+        q: p corrected over the listed heads (Benjamini and Hochberg).
     """
 
     name: str
@@ -62,10 +61,10 @@ class Ablated:
 
 @dataclass(frozen=True, slots=True)
 class Ablation:
-    """Heads taken away one by one, the costliest first.
+    """The heads removed one by one, largest change first.
 
-    ``loss`` is the mean over the inputs with every head; ``random`` the changes of the mean loss
-    without each of the heads drawn at random.
+    ``loss`` is the mean over the inputs with all heads. ``random`` lists the changes of the mean
+    loss without each of the randomly drawn heads.
     """
 
     how: How
@@ -94,25 +93,26 @@ def ablate(
     how: How = "zero",
     seed: int = 0,
 ) -> Ablation:
-    """What each head is worth to a loss: its change without the head, beside random heads.
+    """Measure how a loss changes without each head, compared with random heads.
 
     Args:
-        model: with `eval` called.
-        inputs: as `attnlens.audit` takes them; two or more for a test.
-        tokens: as `attnlens.audit` takes them.
-        loss: of the output for one input, a number or ``(batch,)`` of 1; None: the model's own
-            where ``labels`` are among the inputs, else a mean cross-entropy in nats: of the next
-            token, padding left out, or, where the inputs hold mask tokens, of a masked language
-            model's masked tokens. Of these every seventh token is masked if none is.
-        heads: ``"each"``, or names such as ``["L16H0"]``; up to `_RANDOM_HEADS` others, drawn at
-            random, stand beside them.
-        how: ``"zero"``: its weights become 0, so that it adds nothing; ``"mean"``: it attends
-            evenly to what it sees, so that it adds the mean of the values.
-        seed: of what is drawn.
+        model: the model, in `eval` mode.
+        inputs: as in `attnlens.audit`; a test needs at least two.
+        tokens: as in `attnlens.audit`.
+        loss: a function from the output for one input to a number or a tensor ``(batch,)`` of size
+            1. None: the model's own loss if the inputs contain ``labels``, else the mean
+            cross-entropy in nats of the next token, without padding. For a masked language model it
+            is the cross-entropy of the masked tokens; if no token is masked, every seventh is.
+        heads: ``"each"``, or names such as ``["L16H0"]``, which are compared with up to
+            `_RANDOM_HEADS` other heads, drawn at random.
+        how: ``"zero"``: the head's weights become 0, so that it contributes nothing; ``"mean"``:
+            the head attends evenly to all visible keys, so that it contributes the mean of their
+            values.
+        seed: the seed of all random draws.
 
     Raises:
-        InputError: an input or a head there is not, or no loss.
-        InterventionError: attention that cannot be changed.
+        InputError: an input is invalid, a head does not exist, or there is no loss.
+        InterventionError: the attention cannot be changed.
 
     Reference:
         Michel et al. 2019, "Are Sixteen Heads Really Better than One?".
@@ -161,7 +161,7 @@ def _even(weights: Tensor) -> Tensor:
 
 
 def _heads_of(single_input: AuditInput) -> dict[str, tuple[str, int, int, str]]:
-    """Every head by name: the name, its layer, its number and its site."""
+    """Map each head's name to its name, layer, number and site."""
     with torch.no_grad(), record(single_input.model, lazy=True) as recording:
         single_input.ask()
     heads_by_name: dict[str, tuple[str, int, int, str]] = {}
@@ -211,13 +211,13 @@ def _loss(single_input: AuditInput, loss: Loss | None) -> float:
 
 
 def _mean_of_others(random: Floats, names: Sequence[str], name: str) -> Floats | float:
-    """The mean change without random heads, this one not among them, ``(input,)``."""
+    """The mean change without random heads, excluding this head, ``(input,)``."""
     other_rows = [at for at, other in enumerate(names) if other != name]
     return random[other_rows].mean(0) if other_rows else 0.0
 
 
 def _p(more: Floats, generator: np.random.Generator) -> float | None:
-    """How often flipped signs give a mean as large; exact for few inputs.
+    """The p-value of a sign-flip test of the mean; exact for few inputs.
 
     Reference:
         Fisher 1935, "The Design of Experiments", section 21.

@@ -1,4 +1,6 @@
-"""`audit`: which items a model's answer rests on, by its attention, each claim tested."""
+"""`audit`: find the items that a model's answer depends on by its attention, and test each
+claim.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,7 @@ from attnlens.evidence.verdict import MIN_SHARE
 from attnlens.files import Flags, Floats
 
 _HEADS: Final = 8
-"""Heads of which a claim is made, those screened highest."""
+"""The number of heads with claims: those with the highest screening score."""
 _OPTIONS: Final = "inputs, tokens, target, layers, heads, sinks, seed or progress"
 
 
@@ -59,37 +61,40 @@ def audit(
     progress: Callable[[str], None] = lambda _: None,
     **unknown: object,
 ) -> Audit:
-    """Which items a model's answer rests on, by its attention, and whether that holds.
+    """Find the items that a model's answer depends on according to its attention, and test this.
 
     First, each item alone is hidden from all attention. Then one forward pass with gradients
-    screens all heads. Claims are made of the result: the item and the items with the largest
-    gradient times attention over all heads, the items attended most, and what the heads screened
-    highest look at. Each claim's items are hidden together, and `attnlens.evidence` tests it.
+    screens all heads. From the result, claims are made about the item and the items with the
+    largest gradient times attention over all heads, the most attended items, and the items that the
+    heads with the highest screening score attend to. The items of each claim are hidden together,
+    and `attnlens.evidence` tests the claim.
 
     Args:
-        model: any, with `eval` called; or what `attnlens audit` takes: a folder of Hugging Face, a
-            GGUF file, or ``module:function``, which may bring its own inputs.
-        inputs: a text or several, with a tokenizer; or tensors, batch first: one, several, or by
-            the names of the model's arguments.
-        tokens: a tokenizer of Hugging Face, or what the items (keys of attention) are called.
-        target: a class by name or number; a next token, or that at ``[MASK]``, by text or
-            number; ``"step 3"`` or ``"step 3, channel 1"`` of a forecast; ``"embedding"``;
-            a function of the output that returns numbers ``(batch,)``, or probabilities or
-            logits ``(batch, outcome)``. None: the likeliest token or class, the first step, or
-            the embedding of a model without a head; see `attnlens.audits.screen`. A masked
-            language model is asked for the last token where the text holds no ``[MASK]``, an
-            encoder-decoder for the first token it writes.
-        layers: report only heads of these layers; None: all.
-        heads: the number of heads that claims are made of.
-        sinks: positions of items left out of claims, beside special tokens; None: those of
-            `attnlens.attention.focus.sink_items`.
-        seed: of all random draws.
-        progress: called with a line of text for each input.
+        model: any torch model in `eval` mode; or a path as for the command `attnlens audit`: a
+            Hugging Face folder, a GGUF file, or ``module:function``, which may return its own
+            inputs.
+        inputs: one or several texts, with a tokenizer; or tensors with the batch axis first: one
+            tensor, several, or a mapping from the names of the model's arguments.
+        tokens: a Hugging Face tokenizer, or the labels of the items (keys of attention).
+        target: a class by name or number; the next token or the token at ``[MASK]``, by text or
+            number; ``"step 3"`` or ``"step 3, channel 1"`` of a forecast; ``"embedding"``; or a
+            function of the output that returns numbers ``(batch,)``, or probabilities or logits
+            ``(batch, outcome)``. None: the most likely token or class, the first step, or the
+            embedding of a model without an output head; see `attnlens.audits.screen`. If a text has
+            no ``[MASK]``, a masked language model predicts the last token. An encoder-decoder
+            predicts the first token of its output.
+        layers: report only heads of these layers; None: all layers.
+        heads: the number of heads to make claims about.
+        sinks: positions of items to leave out of claims, in addition to special tokens; None: the
+            result of `attnlens.attention.focus.sink_items`.
+        seed: the seed of all random draws.
+        progress: a function called with a line of text for each input.
 
     Raises:
-        InputError: an input, a target or a layer that there is not, or too few items.
-        RecordingError: attention that cannot be recorded.
-        InterventionError: attention that cannot be hidden.
+        InputError: an input is invalid, a target or layer does not exist, or there are too few
+            items.
+        RecordingError: the attention cannot be recorded.
+        InterventionError: the attention cannot be changed to hide items.
     """
     started = time.perf_counter()
     if isinstance(model, str | os.PathLike):
@@ -145,7 +150,7 @@ def _of_layers(table: HeadTable, layers: Sequence[int] | None) -> HeadTable:
 
 
 def _mean_table(tables: Sequence[HeadTable]) -> HeadTable:
-    """Means over inputs of each head's figures, where they are known."""
+    """The mean over inputs of each head's figures, over the inputs where they are known."""
     if len(tables) == 1:
         return tables[0]
     by_head: dict[tuple[str, int], list[HeadRow]] = {}
@@ -170,17 +175,17 @@ def _mean_table(tables: Sequence[HeadTable]) -> HeadTable:
 
 _RANDOM_LISTS: Final = 10
 _RANDOM_HEADS: Final = 5
-"""Placebos of each input."""
+"""The number of placebo heads per input."""
 
 _MIN_ITEMS: Final = 3
 
 _PROBABILITY_TOLERANCE: Final = 1e-3
-"""The same input in two batches gives probabilities that rounding keeps this near."""
+"""Rounding keeps the probabilities of the same input in two batches within this difference."""
 
 _CONTROL: Final = "other sets of as many items, beyond what kind, frequency and place explain"
 
 _ITEMS_PER_COLUMN: Final = 5
-"""So many items of an input are compared for each number that is known of them."""
+"""At least this many items are compared for each structural number of an item."""
 
 _CLOSED_CLASSES: Final = """
 a about all an and any are as at be been but by can could did do does each for from had has have
@@ -194,14 +199,14 @@ _FUNCTION_WORDS: Final = frozenset(_CLOSED_CLASSES.split())
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditClaim(Claim):
-    """A claim of an audit; of a head where it has one, else of the whole model."""
+    """A claim of an audit: about a head if it names one, else about the whole model."""
 
     kind: Kind
     row: HeadRow | None = None
 
 
 class _Case:
-    """One screened input, asked with items hidden."""
+    """One screened input, evaluated with items hidden."""
 
     def __init__(self, single_input: AuditInput, screening: Screening) -> None:
         self.single_input, self.screening = single_input, screening
@@ -222,7 +227,7 @@ class _Case:
         return self._scores_without(masks, rows)
 
     def _scores_without(self, masks: Flags, rows: Sequence[HeadRow] | None = None) -> Floats:
-        """Scores ``(mask, score)`` with places hidden, ``(mask, place)``."""
+        """Scores ``(mask, score)`` with positions hidden, ``(mask, place)``."""
         screening = self.screening
         hide = dict.fromkeys(screening.sites, masks)
         if rows is not None:
@@ -239,8 +244,9 @@ class _Case:
         """Probabilities ``(mask, outcome)`` with items hidden.
 
         Args:
-            flags: true where visible, ``(mask, item)``.
-            rows: a head for each mask, to hide from it alone; None: from the whole model.
+            flags: true for visible items, ``(mask, item)``.
+            rows: for each mask, the only head from which items are hidden; None: hide from the
+                whole model.
         """
         scores = self._scores(flags, rows)
         probs = self.screening.target.probs(scores, self._full, self._nothing)
@@ -251,7 +257,7 @@ class _Case:
         return probs
 
     def token_effects(self, number: int) -> tuple[TokenEffect, ...]:
-        """What hiding each place alone does, sinks and special tokens included."""
+        """The effect of hiding each position alone, including sinks and special tokens."""
         screening, target = self.screening, self.screening.target
         count = len(screening.labels)
         places = [at for at in range(count) if at not in screening.left_out]
@@ -284,13 +290,13 @@ class _Case:
         )
 
     def top(self, weights: Floats, n: int) -> tuple[int, ...]:
-        """The ``n`` items with most weight of ``(key,)``."""
+        """The ``n`` items with the largest of the weights ``(key,)``."""
         items = np.array(self.screening.items)
         order = np.argsort(-weights[items], kind="stable")[:n]
         return tuple(sorted(items[order].tolist()))
 
     def item_names(self, items: Sequence[int]) -> tuple[str, ...]:
-        """Labels of items, with their positions where several have the same label."""
+        """The labels of items, with positions if several items have the same label."""
         labels = self.screening.labels
         return tuple(
             (labels[at].strip() or repr(labels[at]))
@@ -306,7 +312,7 @@ class _Case:
         weights: Floats | None = None,
         row: HeadRow | None = None,
     ) -> AuditClaim:
-        """A claim about items, which ``weights`` say are attended to."""
+        """A claim about items that, according to ``weights``, receive attention."""
         lift = None
         if weights is not None:
             mean = float(weights[list(self.screening.items)].mean())
@@ -324,7 +330,9 @@ class _Case:
         )
 
     def model_claims(self) -> list[AuditClaim]:
-        """Claims about what all heads weigh most and attend to most, and the last items."""
+        """Claims about the most important and most attended items over all heads, and the last
+        items.
+        """
         screening, width = self.screening, self.width
         weighed: Floats = sum(
             (scores.sum(0) for scores in screening.importance.values()), np.zeros(1)
@@ -339,7 +347,9 @@ class _Case:
         ]
 
     def model_free_lists(self) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
-        """The items with the largest ids and the longest words, of a text: no model chose them."""
+        """The tokens of a text with the largest ids, and the longest words: lists that use no
+        model.
+        """
         if self.single_input.text is None or "input_ids" not in self.single_input.kwargs:
             return [], []
         ids, lengths = np.zeros((2, len(self.screening.labels)))
@@ -354,11 +364,11 @@ class _Case:
 
 
 def token_structure(single_input: AuditInput, screening: Screening) -> dict[int, tuple[float, ...]]:
-    """What is known of each item beside what the model makes of it.
+    """Numbers that describe each item independently of the model.
 
-    Of a token the logarithm of its id (vocabularies are nearly in order of frequency), its length,
-    whether it is a function word, whether it is a special token or punctuation, and the logarithm
-    of how far it is from the end; of other items that distance alone.
+    For a token they are the logarithm of its id (vocabularies are roughly sorted by frequency), its
+    length, whether it is a function word, whether it is a special token or punctuation, and the
+    logarithm of its distance from the end. For other items there is only the distance.
     """
     labels, ids = screening.labels, single_input.kwargs.get("input_ids")
     structure: dict[int, tuple[float, ...]] = {}
@@ -386,23 +396,23 @@ def audit_input(
     heads: int,
     seed: int,
 ) -> tuple[Input, tuple[TokenEffect, ...], HeadTable, list[AuditedClaim], list[tuple[int, int]]]:
-    """Test what one input's attention points at.
+    """Test the claims that one input's attention suggests.
 
-    What heads look at is first hidden from each alone, together. Only of those that carry a tenth
-    of what it does to the whole model every item is hidden alone; of the others nothing is
-    claimed, and they count as claims that did not hold.
+    First, the items that each head attends to are hidden together from that head. If a head has at
+    least a tenth of the effect on the whole model, each of its items is also hidden alone. For
+    other heads nothing is claimed, and they count as claims that were not supported.
 
     Args:
-        number: of the input.
-        table: the heads to speak of.
-        heads: claims are made of so many.
+        number: the number of the input.
+        table: the heads to report.
+        heads: the number of heads to make claims about.
 
     Returns:
-        the input, what hiding each of its items does, its heads, its claims, and how many lists of
-        each of `PLACEBOS` were tested and supported.
+        the input, the effect of hiding each of its items, its heads, its claims, and for each of
+        `PLACEBOS` the number of lists tested and the number supported.
 
     Raises:
-        InputError: too few items to tell any apart.
+        InputError: there are too few items to compare.
     """
     if len(screening.items) < _MIN_ITEMS:
         raise InputError(
@@ -445,7 +455,7 @@ def audit_input(
 def _of_heads(
     trial: Trial[AuditClaim], case: _Case, claims: Mapping[HeadRow, AuditClaim]
 ) -> Iterator[ClaimTest[AuditClaim]]:
-    """Claims of heads compared, those that carry too little without a test."""
+    """Test the claims about heads; a head with too small a share of the effect is not tested."""
     if not claims:
         return
     flags = np.array(
@@ -474,7 +484,7 @@ def _of_heads(
 
 
 def _with_p_values(trial: Trial[AuditClaim], case: _Case, rows: Sequence[HeadRow]) -> HeadTable:
-    """Rows with p of what each head looks at, hidden from the whole model."""
+    """Rows with the p-value for hiding the items that each head attends to from the whole model."""
     claims = [case.head_claim(row) for row in rows]
     statistics = trial.item_statistics(MODEL, claims[0])
     null = claims[0].pool.null(statistics, np.random.default_rng(trial.seed))
@@ -487,7 +497,7 @@ def _with_p_values(trial: Trial[AuditClaim], case: _Case, rows: Sequence[HeadRow
 def _placebos(
     trial: Trial[AuditClaim], case: _Case, rows: Sequence[HeadRow], generator: np.random.Generator
 ) -> list[tuple[int, int]]:
-    """How many lists of each of `PLACEBOS` were tested, each by itself, and supported."""
+    """For each of `PLACEBOS`, the number of lists tested individually and the number supported."""
     heads = [rows[at] for at in generator.permutation(len(rows))[:_RANDOM_HEADS]]
     shuffled = case.screening.shuffled
     lists = (

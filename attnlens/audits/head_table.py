@@ -1,4 +1,4 @@
-"""What every head of a recording looks at: one row each."""
+"""A table of what each head of a recording attends to, with one row per head."""
 
 from __future__ import annotations
 
@@ -29,30 +29,31 @@ if TYPE_CHECKING:
 
 RELATIONS: Final = ("previous", "first", "duplicate", "induction")
 _CROSS: Final = ("cross", "encdec", "encoder_attn", "enc_attn", "multihead_attn")
-"""What attention from a decoder to an encoder is called."""
+"""Name parts that mark attention from a decoder to an encoder."""
 FIGURES: Final = (*RELATIONS, "sink", "entropy", "importance")
-"""The figures of a row that have a mean over inputs."""
+"""The columns of a row that are averaged over inputs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeadRow:
-    """One head; shares of its attention, 0 to 1, are means over the queries that have such a key.
+    """One head; shares of attention (0 to 1) are means over the queries with such a key.
 
     Attributes:
         layer: the first number in the name of its site, else the site's index.
         site: the module, as in ``named_modules()``.
-        stack: ``encoder``, ``decoder``, ``cross`` and the like, where several sites of a model have
-            the same layer; else empty.
-        previous, first, duplicate, induction: paid to the token before, to the first, to earlier
-            ones that are the same, to those that follow these; None where no query has any.
-        sink: paid to sinks.
-        entropy: nats, a mean over queries.
-        relation: of previous, duplicate and induction that which is preferred most.
-        lift: how many times even attention it is paid.
-        importance: gradient times attention, summed over keys that are no sinks; None without
-            an audit.
-        p: how often chance names items that do as much as those it looks at most, hidden from
-            the whole model; None without an audit.
+        stack: ``encoder``, ``decoder``, ``cross`` and the like if several sites of a model have the
+            same layer; else empty.
+        previous, first, duplicate, induction: the share of attention to the previous token, to the
+            first token, to earlier equal tokens, and to the tokens that follow these; None if no
+            query has such a key.
+        sink: the share of attention to sinks.
+        entropy: the mean entropy over queries, in nats.
+        relation: the relation (previous, duplicate or induction) with the largest lift.
+        lift: the attention to that relation divided by its share under uniform attention.
+        importance: gradient times attention, summed over keys that are not sinks; None without an
+            audit.
+        p: the p-value for hiding the most attended items of the head from the whole model: the
+            share of random sets with at least as large an effect. None without an audit.
     """
 
     layer: int
@@ -77,7 +78,7 @@ class HeadRow:
 
 
 class HeadTable(tuple[HeadRow, ...]):
-    """Rows of heads; shows itself as a table."""
+    """The rows of all heads, displayed as a table."""
 
     def to_pandas(self) -> pandas.DataFrame:
         """One row per head."""
@@ -95,16 +96,16 @@ def heads(
     *,
     sinks: Collection[int] | None = None,
 ) -> HeadTable:
-    """What every head looks at: the token before, the first, its like, sinks.
+    """Measure how much each head attends to the previous token, the first, equal tokens and sinks.
 
     Args:
         recording: with whole weights ``(batch, head, query, key)`` or lazy.
-        tokens: one for each key, to find those that are the same; those that label the keys
-            where they are not given. Sites with another number of keys are then left out.
-        sinks: places of sinks; None: `attnlens.attention.focus.sink_items`.
+        tokens: one token for each key, to find equal tokens; by default, the labels of the keys.
+            Sites with a different number of keys are then left out.
+        sinks: positions of sinks; None: `attnlens.attention.focus.sink_items`.
 
     Raises:
-        InputError: no record with whole weights.
+        InputError: no record has whole weights.
 
     Reference:
         Olsson et al. 2022, "In-context Learning and Induction Heads"; Xiao et al. 2023,
@@ -126,7 +127,7 @@ def heads(
 
 
 def whole_records(recording: Recording, keys: int | None) -> Iterator[AttentionRecord]:
-    """The first record of each site with so many keys, its weights worked out."""
+    """Yield the first record of each site with this number of keys, its weights computed."""
     count = 0
     for site in recording:
         record = recording.calls(site)[0]
@@ -146,10 +147,10 @@ def whole_records(recording: Recording, keys: int | None) -> Iterator[AttentionR
 
 
 def site_places(sites: Sequence[str]) -> dict[str, tuple[str, int]]:
-    """The stack and the layer of every site: together they name one site alone.
+    """Return the stack and the layer of every site; together they identify one site.
 
-    The layer is the first number in a site's name, else its index; the stack what tells sites of
-    the same layer apart: ``encoder`` or ``decoder``, ``cross``, or else the site itself.
+    The layer is the first number in a site's name, else its index. The stack distinguishes sites of
+    the same layer: ``encoder`` or ``decoder``, ``cross``, or else the site's own name.
     """
     layers = {}
     for index, site in enumerate(sites):

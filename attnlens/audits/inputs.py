@@ -1,4 +1,4 @@
-"""One input to a model, and its outputs with parts of the input hidden."""
+"""One input of a model, and its outputs with parts of the input hidden."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from attnlens.recording import intervene, record
 from attnlens.recording.recording import Recording
 
 _MAX_FORWARD_ITEMS: Final = 1024
-"""Items of all copies of an input that are asked about in one forward."""
+"""The largest number of items, over all copies of an input, in one forward pass."""
 
 KeywordArgs = dict[str, Any]
 
@@ -27,14 +27,15 @@ _READS: Final = ("max_position_embeddings", "n_positions", "max_source_positions
 
 @dataclass(eq=False)
 class AuditInput:
-    """One input, a batch of 1.
+    """One input, as a batch of 1.
 
     Attributes:
-        labels: what the items are called; None where that is not known.
-        special: positions of special tokens.
-        folds: by site, how many rows of its batch an input has: a model may take channels as one.
-        rows: how many copies of the input the model has read.
-        masked: the tokens that stood where a mask token was put, by position.
+        labels: the labels of the items; None if unknown.
+        special: the positions of special tokens.
+        folds: by site, the number of batch rows per input; a model may treat channels as batch
+            rows.
+        rows: the number of copies of the input evaluated so far.
+        masked: the original tokens that were replaced by mask tokens, by position.
     """
 
     model: nn.Module
@@ -49,7 +50,7 @@ class AuditInput:
     masked: dict[int, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Let an encoder-decoder that is given no output write its first token."""
+        """Let an encoder-decoder without a given output predict its first token."""
         config = getattr(self.model, "config", None)
         start = getattr(config, "decoder_start_token_id", None)
         output_names = {"decoder_input_ids", "labels"} & self.kwargs.keys()
@@ -69,7 +70,7 @@ class AuditInput:
         """The model's output for copies of the input.
 
         Raises:
-            InputError: it cannot be called so.
+            InputError: the model cannot be called with this input.
         """
 
         def copied(value: Any) -> Any:
@@ -92,10 +93,10 @@ class AuditInput:
             ) from error
 
     def mask_tokens(self, every: int = 0) -> None:
-        """Put mask tokens into the text of a masked language model that holds none.
+        """Insert mask tokens into the text of a masked language model, if the text has none.
 
         Args:
-            every: one of so many tokens is masked; 0: the last one alone.
+            every: mask one of this many tokens; 0: mask only the last token.
         """
         mask = getattr(self.tokenizer, "mask_token_id", None)
         ids = self.kwargs.get("input_ids")
@@ -115,7 +116,7 @@ class AuditInput:
             )
 
     def attention_mask(self, items: int) -> Tensor:
-        """Which items are no padding, ``(1, item)``."""
+        """A mask of the items that are not padding, ``(1, item)``."""
         mask = self.kwargs.get("attention_mask")
         if isinstance(mask, Tensor) and mask.shape == (1, items):
             return mask.bool().cpu()
@@ -123,14 +124,14 @@ class AuditInput:
 
     @torch.no_grad()
     def hidden(self, hide: Mapping[str, Flags], **more: Any) -> Iterator[tuple[Any, Tensor]]:
-        """Outputs of batches of copies with items hidden, and which items are visible.
+        """Yield outputs of batches of copies with items hidden, and which items are visible.
 
         Args:
-            hide: by site, true where hidden: ``(copy, item)``, or ``(copy, head, item)`` from
-                single heads.
+            hide: by site, true for hidden items: ``(copy, item)``, or ``(copy, head, item)`` to
+                hide from single heads.
 
         Yields:
-            an output, and ``(copy, item)``, 0 where an item is hidden from all heads or padding.
+            an output, and ``(copy, item)``, 0 for an item that is padding or hidden from all heads.
         """
         first = next(iter(hide.values()))
         items = first.shape[-1]
@@ -151,20 +152,20 @@ class AuditInput:
 
 
 def is_masked_model(model: nn.Module) -> bool:
-    """Whether a model was made to fill in masked tokens."""
+    """Whether a model was built to predict masked tokens."""
     return type(model).__name__.endswith(("MaskedLM", "ForPreTraining"))
 
 
 def split_inputs(model: object, inputs: Any, tokens: Any = None) -> list[AuditInput]:
-    """The inputs one by one.
+    """Split inputs into single inputs.
 
     Args:
-        inputs: a text or several, with a tokenizer; a tensor, a tuple of them, or a mapping from
-            the model's arguments; the first dimension is the batch.
-        tokens: a tokenizer of Hugging Face, or what the items are called.
+        inputs: one or several texts, with a tokenizer; or a tensor, a tuple of tensors, or a
+            mapping from the names of the model's arguments, each with the batch as first dimension.
+        tokens: a Hugging Face tokenizer, or the labels of the items.
 
     Raises:
-        InputError: no model, no input, or one that cannot be read.
+        InputError: there is no model or no input, or an input cannot be read.
     """
     if not isinstance(model, nn.Module):
         message = type(model).__name__
@@ -217,10 +218,10 @@ def split_inputs(model: object, inputs: Any, tokens: Any = None) -> list[AuditIn
 
 
 def record_input(model: nn.Module, inputs: Any, tokens: Any = None) -> Recording:
-    """The attention of one input, with what its items are called.
+    """Record the attention of one input, labelled with its items.
 
     Raises:
-        InputError: as `split_inputs` says, or there are several inputs.
+        InputError: as in `split_inputs`, or there are several inputs.
     """
     single_inputs = split_inputs(model, inputs, tokens)
     if len(single_inputs) > 1:
@@ -229,7 +230,7 @@ def record_input(model: nn.Module, inputs: Any, tokens: Any = None) -> Recording
         single_inputs[0].ask()
     for axis in ("query", "key"):
         if single_inputs[0].labels is not None:
-            with suppress(RecordingError):  # an axis of another length
+            with suppress(RecordingError):  # the axis has another length
                 recording = recording.labelled(**{axis: single_inputs[0].labels})
     return recording
 

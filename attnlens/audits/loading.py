@@ -1,4 +1,4 @@
-"""Models from files: a Hugging Face folder, a GGUF file, a function; nothing is downloaded."""
+"""Load models from a Hugging Face folder, a GGUF file or a function; nothing is downloaded."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SAFELY: Final = {"local_files_only": True, "trust_remote_code": False}
 _MAX_CONFIG_BYTES: Final = 16 << 20
 _BASE_MEMORY: Final = 4 << 30
 _MEMORY_PER_BYTE: Final = 20
-"""Of a file: weights of 2 bits become numbers of 32, and are copied once."""
+"""Memory allowed per byte of a file: weights of 2 bits become 32 bits and are copied once."""
 _MAX_CPU_SECONDS: Final = 24 * 3600
 _MAX_SILENT_SECONDS: Final = 3600.0
 _TOKENS: Final = ("tokenizer", "vocab", "merges", "spiece")
@@ -36,7 +36,7 @@ _TOKENS: Final = ("tokenizer", "vocab", "merges", "spiece")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ModelSource:
-    """A model, its tokenizer or labels, and the inputs that a function gave with it."""
+    """A model, its tokenizer or labels, and inputs if a function returned them with the model."""
 
     model: nn.Module
     tokens: Any = None
@@ -44,14 +44,14 @@ class ModelSource:
 
 
 def load_model(path: str) -> ModelSource:
-    """The model that a path names. No code that comes with a model is run.
+    """Load the model at a path. Code stored with a model is never run.
 
     Args:
-        path: a folder of Hugging Face, a GGUF file, or ``module:function`` that returns
-            ``(model, inputs)`` or ``(model, inputs, tokens)``.
+        path: a Hugging Face folder, a GGUF file, or ``module:function`` that returns ``(model,
+            inputs)`` or ``(model, inputs, tokens)``.
 
     Raises:
-        InputError: there is none, or it cannot be read.
+        InputError: there is no model, or it cannot be read.
     """
     if check_model(path):
         module, _, function = path.partition(":")
@@ -60,13 +60,13 @@ def load_model(path: str) -> ModelSource:
 
 
 def check_model(path: str) -> bool:
-    """Look at a path before its model is loaded.
+    """Check a path before its model is loaded.
 
     Returns:
-        Whether it is ``module:function``, code of the user's own, and not a file.
+        whether the path is ``module:function`` (the user's own code) and not a file.
 
     Raises:
-        InputError: no model can be there, or it asks for code of its own to be run.
+        InputError: the path cannot contain a model, or the model needs its own code to be run.
     """
     if os.path.isdir(path):
         _check_folder(path)
@@ -82,7 +82,7 @@ def check_model(path: str) -> bool:
 
 
 def model_bounds(path: str) -> Bounds:
-    """What the process that opens a folder or a GGUF file may use."""
+    """The resource limits of the process that opens a folder or a GGUF file."""
     return Bounds(
         memory=_BASE_MEMORY + _MEMORY_PER_BYTE * size_of(path),
         cpu_seconds=_MAX_CPU_SECONDS,
@@ -155,7 +155,7 @@ def _of_gguf(path: str) -> ModelSource:
 
 @contextmanager
 def _read_once() -> Iterator[None]:
-    """A block in which transformers reads a GGUF file once, and not three times."""
+    """Let transformers read a GGUF file once, not three times, inside this ``with`` block."""
     gguf = import_module("gguf")
     before = {name: getattr(gguf, name) for name in ("GGUFReader", "get_tensor_name_map")}
     try:
@@ -209,7 +209,7 @@ def _transformers() -> Any:
 
 @contextmanager
 def _quietly(path: str, problem: str) -> Any:
-    """Errors of a library as one line; its warnings and progress are not shown."""
+    """Turn a library's errors into one line, and hide its warnings and progress bars."""
     try:
         with warnings.catch_warnings(), redirect_stderr(StringIO()):
             warnings.simplefilter("ignore")

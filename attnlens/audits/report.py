@@ -1,4 +1,4 @@
-"""The report of an audit, as plain frozen data; it shows and saves itself."""
+"""The report of an audit as frozen data, with methods to display and save it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _RENDERERS: Final = {
     ".json": "attnlens.audits.report:Audit.to_json",
     ".md": "attnlens.render.audit:audit_markdown",
 }
-"""By the ending of a file: the function that gives its text."""
+"""The function that renders a report, by file extension."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class AuditedModel:
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """One input; ``probability`` is the target's, None of a number or an embedding."""
+    """One input; ``probability`` is that of the target, None for a number or an embedding."""
 
     text: str | None
     items: tuple[str, ...]
@@ -49,18 +49,18 @@ class Input:
 
 @dataclass(frozen=True, slots=True)
 class TokenEffect:
-    """One item of an input, hidden from all attention, exactly.
+    """The exact effect of hiding one item of an input from all attention.
 
     Attributes:
-        input: which input, from 0.
-        position: of the item.
-        attention: its share of the attention at the query that the answer is read from, 0 to 1, a
-            mean over all heads.
-        before, after: the probability of the target, or of the likeliest outcome, with the item
-            and without it.
+        input: the number of the input, from 0.
+        position: the position of the item.
+        attention: the item's share of attention at the query from which the answer is read, 0 to 1,
+            averaged over all heads.
+        before, after: the probability of the target, or of the most likely outcome, with and
+            without the item.
         points: their difference in percentage points.
         nats: the Kullback-Leibler divergence of the answer without the item.
-        sink: whether it is left out of claims as a sink.
+        sink: whether the item is left out of claims as a sink.
     """
 
     input: int
@@ -84,7 +84,7 @@ class TargetChange:
 
 @dataclass(frozen=True, slots=True)
 class LargestTargetChange(TargetChange):
-    """The outcome that moves most, before and after."""
+    """The outcome with the largest change, before and after."""
 
     before: float
     after: float
@@ -93,8 +93,8 @@ class LargestTargetChange(TargetChange):
 class AuditedClaim(ClaimResult):
     """A claim of an audit and its result.
 
-    ``input`` counts from 0; ``scale`` and ``head`` are the site and the name of the head that it is
-    about; ``removed`` and ``items`` are what was hidden, by position and by label.
+    ``input`` counts from 0. ``scale`` and ``head`` are the site and name of the head that the claim
+    is about. ``removed`` and ``items`` are the positions and labels of the hidden items.
     """
 
     kind: Kind
@@ -106,7 +106,7 @@ class AuditedClaim(ClaimResult):
     items: tuple[str, ...]
 
     def to_dict(self) -> Json:
-        """As plain data: the input first, labels beside positions."""
+        """Return plain data: the input first, labels next to positions."""
         data: Json = self.model_dump()
         names = [name for name in data if name not in ("input", "items")]
         names.insert(names.index("removed") + 1, "items")
@@ -115,12 +115,13 @@ class AuditedClaim(ClaimResult):
 
 @dataclass(frozen=True, slots=True)
 class Placebo:
-    """Lists of items that need not matter, each judged as a claim alone would be.
+    """Lists of items that should not matter, each tested as a single claim.
 
-    ``random lists`` are drawn evenly. ``random heads`` are what heads drawn at random look at,
-    hidden from the whole model; ``shuffled heads`` what the same heads would look at with the
-    features of their keys in another order than those of their queries. ``rarest ids`` and
-    ``longest words`` are the tokens of a text with the largest ids and the longest.
+    ``random lists`` are drawn uniformly. ``random heads`` are the items that random heads attend
+    to, hidden from the whole model. ``shuffled heads`` are the items that the same heads would
+    attend to if the features of their keys were in a different order than those of their queries.
+    ``rarest ids`` and ``longest words`` are the tokens of a text with the largest ids and the
+    longest tokens.
     """
 
     kind: PlaceboKind
@@ -130,7 +131,7 @@ class Placebo:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """How many inputs the model has read, copies with hidden items included, and seconds."""
+    """The number of inputs evaluated, including copies with hidden items, and the seconds used."""
 
     forwards: int
     seconds: float
@@ -138,7 +139,7 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """An audit; ``heads`` are means over the inputs."""
+    """The result of an audit; ``heads`` are means over the inputs."""
 
     model: AuditedModel
     inputs: tuple[Input, ...]
@@ -150,7 +151,7 @@ class Audit:
     cost: Cost
 
     def to_dict(self) -> Json:
-        """As plain data, numbers to six decimals."""
+        """Return plain data, with numbers rounded to six decimals."""
         from attnlens.render.numbers import rounded_all
 
         data = asdict(replace(self, claims=())) | {"claims": [row.to_dict() for row in self.claims]}
@@ -158,7 +159,7 @@ class Audit:
         return rounded
 
     def to_json(self) -> str:
-        """As JSON."""
+        """Return the audit as JSON."""
         return render_json(self.to_dict())
 
     def to_pandas(self) -> pandas.DataFrame:
@@ -176,10 +177,10 @@ class Audit:
         return str(resolve_name("attnlens.render.audit:audit_html")(self))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a page, data or a document, as the name ends: ``.html``, ``.json``, ``.md``.
+        """Write a page, JSON or Markdown, by file extension: ``.html``, ``.json``, ``.md``.
 
         Raises:
-            InputError: another ending, or a file that cannot be written.
+            InputError: the extension is another, or the file cannot be written.
         """
         renderer = _RENDERERS.get(os.path.splitext(path)[1].lower())
         if renderer is None:

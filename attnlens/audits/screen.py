@@ -1,9 +1,10 @@
-"""What an audit asks about, and one forward with gradients that screens every head for it.
+"""The target of an audit, and a forward pass with gradients that screens every head for it.
 
-Numbers and embeddings are mapped to two values that act as probabilities:
+Numbers and embeddings are mapped to two values that are treated as probabilities:
 
-- A number ``y``: ``sigmoid((y - y of the full input) / s)``, ``s`` its change with all hidden.
-- An embedding: ``(1 + c) / 2``, with ``c`` the cosine to the embedding of the full input, mean
+- A number ``y``: ``sigmoid((y - y of the full input) / s)``; ``s`` is its change if all items are
+hidden. - An embedding: ``(1 + c) / 2``, with ``c`` the cosine to the embedding of the full input,
+mean
   pooled over the visible items.
 """
 
@@ -31,7 +32,9 @@ from attnlens.recording.recording import Recording
 TargetChoice = str | int | Callable[[Any], Tensor] | None
 
 Scores = Callable[[Any, Tensor], Tensor]
-"""An output and which items are visible ``(row, item)`` to differentiable ``(row, score)``."""
+"""A function from an output and the visible items ``(row, item)`` to differentiable scores
+``(row, score)``.
+"""
 
 _EMBEDDING: Final = "embedding"
 _ANY_OTHER: Final = "any other"
@@ -44,10 +47,10 @@ class Target:
     """The target of an audit.
 
     Attributes:
-        kind: what the scores are: the log-odds of one outcome, log-probabilities of all,
-            a number, or an embedding of length 1.
-        query: the one position that the answer is read from; None: many, or not known.
-        places: how many positions the output has.
+        kind: the type of the scores: the log-odds of one outcome, log-probabilities of all
+            outcomes, a number, or an embedding of length 1.
+        query: the position from which the answer is read; None: several positions, or unknown.
+        places: the number of positions of the output.
     """
 
     name: str
@@ -58,10 +61,10 @@ class Target:
     places: int = 0
 
     def probs(self, scores: Floats, full: Floats, nothing: Floats) -> Floats:
-        """Probabilities ``(row, outcome)`` of scores ``(row, score)``.
+        """Convert scores ``(row, score)`` to probabilities ``(row, outcome)``.
 
         Args:
-            full, nothing: scores of the full input, and with every item hidden, ``(score,)``.
+            full, nothing: the scores of the full input, and with every item hidden, ``(score,)``.
         """
         if self.kind == "all":
             return np.exp(scores).clip(SMALLEST)
@@ -82,10 +85,10 @@ def resolve_target(
     """The target for one output.
 
     Args:
-        causal: lengths of which no position sees a later one.
+        causal: the sequence lengths at which no position sees a later one.
 
     Raises:
-        InputError: no such target; it lists some there are.
+        InputError: the target does not exist; the message lists available targets.
     """
     if callable(choice):
         return _of_function(choice, output)
@@ -111,10 +114,10 @@ def output_of(output: Any, name: str) -> Tensor | None:
 
 
 def answer_of(output: Any) -> Tensor:
-    """The logits or the forecast of an output, or else its first tensor.
+    """Return the logits or the forecast of an output, or else its first tensor.
 
     Raises:
-        InputError: it holds none.
+        InputError: the output contains no tensor.
     """
     for name in ("logits", "prediction_outputs"):
         tensor = output_of(output, name)
@@ -130,7 +133,7 @@ def answer_of(output: Any) -> Tensor:
 
 
 def _of_one(index: int, at: int | None = None) -> Scores:
-    """The log-odds of one of many logits ``(row, outcome)``, or those of one place."""
+    """The log-odds of one of many logits ``(row, outcome)``, or of the logits at one position."""
 
     def scores(output: Any, _: Tensor) -> Tensor:
         logits = answer_of(output).double()
@@ -174,7 +177,7 @@ def _token(single_input: AuditInput, logits: Tensor, choice: TargetChoice, causa
                 remedy=f"{put}{_FUNCTION}",
             )
         query, answer_kind = masked[0], "masked token"
-    # A model that is asked for its last logits alone returns no others.
+    # A model that returns only its last logits has no other positions.
     at = -1 if query == logits.shape[1] - 1 else query
     token_id = _number(single_input, logits[0, at], choice)
     tokenizer = single_input.tokenizer
@@ -206,7 +209,7 @@ def _number(single_input: AuditInput, logits: Tensor, choice: TargetChoice) -> i
 
 
 def _step(values: Tensor, choice: TargetChoice, match: re.Match[str] | None) -> Target:
-    """A number of ``(row,)``, ``(row, step)`` or ``(row, step, channel)``."""
+    """A target number from an output ``(row,)``, ``(row, step)`` or ``(row, step, channel)``."""
     indices = [int(group or 0) for group in match.groups()] if match else []
     if not match and (choice is None or str(choice).isdecimal()):
         indices = [int(str(choice or 0)), 0]
@@ -271,20 +274,22 @@ def _of_function(function: Callable[[Any], Tensor], output: Any) -> Target:
 
 
 _PROBES: Final = 4
-"""Directions that an answer of many numbers is followed in."""
+"""The number of random directions in which an answer of many numbers is differentiated."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Screening:
-    """What one input's attention shows, before anything is hidden.
+    """The attention of one input before any item is hidden.
 
     Attributes:
-        attention: of each head to each item, ``(head, item)`` by site, at the query that the answer
-            is read from: one position, the last under a causal mask, else a mean over queries.
-        shuffled: the same if the features of keys stood in another order than those of queries,
-            of sites whose queries and keys were recorded.
-        importance: gradient times attention, summed over queries, not negative, the same shape.
-        items: positions that claims are about: no sinks, and not the answer's own.
+        attention: by site, the attention of each head to each item, ``(head, item)``, at the query
+            from which the answer is read: one position, or the last under a causal mask, else the
+                mean
+            over queries.
+        shuffled: the same with the features of keys in a different order than those of queries, for
+            sites whose queries and keys were recorded.
+        importance: gradient times attention, summed over queries, not negative, in the same shape.
+        items: the positions that claims can name: not sinks, and not the answer's own position.
         left_out: padding, and the answer's own position.
     """
 
@@ -306,7 +311,7 @@ def screen(
     """Screen one input.
 
     Raises:
-        InputError: no attention over its items, or no such target.
+        InputError: the model has no attention over its items, or the target does not exist.
     """
     with torch.no_grad(), record(single_input.model, lazy=True) as recording:
         output = single_input.ask()
@@ -356,14 +361,14 @@ def screen(
 
 
 def _causal(recording: Recording) -> frozenset[int]:
-    """The lengths of which no position sees a later one, at any site."""
+    """The sequence lengths at which no position sees a later one, at any site."""
     square = [each for each in recording.records() if each.shape[-2] == each.shape[-1]]
     bidirectional = {each.shape[-1] for each in square if bool(each.weights.triu(1).any())}
     return frozenset({each.shape[-1] for each in square} - bidirectional)
 
 
 def _keys(recording: Recording, labels: Sequence[str] | None) -> int:
-    """How many items there are: labels, else the commonest number of keys."""
+    """The number of items: that of the labels, else the most common number of keys."""
     counts = Counter(each.shape[-1] for each in recording.records())
     if labels is None:
         return counts.most_common(1)[0][0]
@@ -378,18 +383,19 @@ def _keys(recording: Recording, labels: Sequence[str] | None) -> int:
 def importance(
     single_input: AuditInput, target: Target, shapes: Mapping[str, Sequence[int]], *, seed: int = 0
 ) -> dict[str, Floats]:
-    """Gradient times attention, summed over queries: how fading a key in one head moves the target.
+    """Gradient times attention, summed over queries: how the target reacts to each key of each
+    head.
 
     Each head's column of weights is multiplied by a gate of 1, so that one backward pass gives
-    ``sum over queries of A ∂s/∂A`` of every head and key. Of an answer of many numbers it is the
-    root mean square over `_PROBES` random directions; log-probabilities are weighed by the root of
-    their probability (Fisher's metric).
+    ``sum over queries of A ∂s/∂A`` for every head and key. For an answer of many numbers, the
+    result is the root mean square over `_PROBES` random directions. Log-probabilities are weighted
+    by the square root of their probability (the Fisher metric).
 
     Args:
-        shapes: of each site's weights, ``(batch, head, query, key)``.
+        shapes: the shape of each site's weights, ``(batch, head, query, key)``.
 
     Returns:
-        by site ``(head, key)``, not negative.
+        by site, ``(head, key)``, not negative.
 
     Reference:
         Michel et al. 2019, "Are Sixteen Heads Really Better than One?"; Barkan et al. 2021,
