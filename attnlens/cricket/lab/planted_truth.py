@@ -1,19 +1,22 @@
-"""Are planted balls pointed at, and how often is a false claim supported?
+"""Do the methods find the planted balls, and how often is a false claim supported?
 
-In matches played by the rules of `attnlens.cricket.lab.league` it is known which past balls a ball
-depends on, and by how much. A model is trained on such matches, and every method is scored by how
-well it finds those balls. Placebos are lists of balls that no claim should be supported of, put to
-the test of explanations:
+In matches played by the rules of `attnlens.cricket.lab.league`, the past balls on which a ball
+depends, and the sizes of their effects, are known. A model is trained on such matches, and every
+method is scored by how well it finds those balls. Placebos are lists of balls for which no claim
+should be supported. They are tested in the same way as explanations:
 
-- random: as many balls of the window.
-- same distances: each ball of a head's list replaced by one as far back.
-- same bowler, same batter: balls of the player of the current ball.
-- same outcomes: each replaced by one on which the same happened.
-- another ball: what the heads looked at from another ball, as far back from this one.
-- shuffled heads: what heads with shuffled queries and keys look at; *matched*: only heads with a
-  built-in lean to a player; *most*: the one ball that all of them attend to most.
+- random: the same number of balls, drawn from the window.
+- same distances: each ball of a head's list is replaced by a ball at a similar distance.
+- same bowler, same batter: balls of the current ball's bowler or batter.
+- same outcomes: each ball is replaced by a ball with the same outcome.
+- another ball: the distances of the balls that the heads attended to from another ball, applied to
+  this ball.
+- shuffled heads: the balls that heads with shuffled queries and keys attend to. *matched*: only
+  heads with a built-in bias to a player. *most*: the one ball that all these heads together attend
+  to most.
 
-*Oracle* lists measure power: they hold the balls with the largest effects for their places.
+*Oracle* lists measure the power of the test: they hold the balls with the largest effects relative
+to their places.
 """
 
 from __future__ import annotations
@@ -81,22 +84,22 @@ POINTERS: Final[tuple[str, ...]] = (
     *(name for name in METHODS if name not in ("attention", STRUCTURE, "recency", "uniform")),
     *(STRUCTURE, "recency", "uniform", RANDOM),
 )
-"""Every method, in the order of a table; the last four are controls."""
+"""The names of all methods, in the order of a table; the last four are controls."""
 
 _MAX_FALSE_ALARMS: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RuledInnings(EncodedInnings):
-    """An innings played by rules, and the truth about each of its balls."""
+    """An innings played by rules, with the true dependencies of each ball."""
 
     ruled: tuple[RuledBall, ...] = ()
 
 
 def ruled_innings(simulated: Sequence[Simulated], base: BaseModel) -> list[RuledInnings]:
-    """The innings of matches played by rules, without super overs.
+    """Return the innings of matches played by rules, without super overs.
 
-    Players, grounds and days are alike in them, so the ratings are empty.
+    All players, grounds and days have the same effect in these matches, so the ratings are empty.
     """
     ratings = Ratings()
     return [
@@ -112,19 +115,19 @@ def ruled_innings(simulated: Sequence[Simulated], base: BaseModel) -> list[Ruled
 
 
 def ruled_sample(innings: Sequence[RuledInnings], balls: int, seed: int) -> list[tuple[int, int]]:
-    """As `sample`, of balls with one planted among those before them."""
+    """Return a `sample` of balls that have a planted ball among the balls before them."""
     return sample(innings, balls, seed, lambda ruled, at: bool(ruled.ruled[at].planted))
 
 
 def compare_with_truth(
     predictor: TrainedPredictor, innings: Sequence[RuledInnings], seed: int
 ) -> Json:
-    """How close the model is to the process that drew the balls.
+    """Compare the model with the process that generated the balls.
 
-    Every loss is *expected* under the true probabilities, which are known here. The truth's loss is
-    its own entropy, the minimum. The others are those of the ``model``, of the model with
-    ``no_past``, and of the ``scoreboard`` alone. ``share_learnt`` is the share of the past's
-    information that the model has learnt.
+    Every loss is an *expectation* under the true probabilities, which are known here. ``truth`` is
+    the entropy of the true process, which is the minimum. The other losses are those of the
+    ``model``, of the model with no past balls (``no_past``), and of the ``scoreboard`` alone.
+    ``share_learnt`` is the share of the information in the past that the model has learnt.
     """
     losses: dict[str, list[Floats]] = {"truth": [], "model": [], "no_past": [], "scoreboard": []}
     matches: list[str] = []
@@ -157,16 +160,19 @@ def point(
     generator: np.random.Generator,
     more: Mapping[str, Floats],
 ) -> dict[str, dict[str, float]]:
-    """How well each method separates the planted past balls of one ball from the others.
+    """Measure how well each method separates one ball's planted past balls from the other past
+    balls.
 
     Args:
-        more: scores ``(past,)`` of methods that are fitted on many balls, and of hiding.
+        more: scores ``(past,)`` of the methods that are fitted on many balls, and the effects of
+            hiding.
 
     Returns:
-        by method and column the area under the ROC curve. Columns: ``all`` (every earlier
-        ball), ``last36`` (the last 35), ``same_distance`` (`matched_auc`: recency gets 0.5),
-        and for each rule the balls it counts against those that no rule counts (its name), and
-        against those of them with the same event, such as other dots (its name and ``_decoys``).
+        The area under the ROC curve by method and column. The columns are ``all`` (every earlier
+        ball), ``last36`` (the last 35), ``same_distance`` (`matched_auc`, in which recency gets
+        0.5), and two for each rule. The column with the rule's name compares the balls that the
+        rule counts with the balls that no rule counts. The column with the suffix ``_decoys``
+        compares them only with the uncounted balls that have the same event, such as other dots.
     """
     model, batch = predictor.model, window_batch(innings.arrays, position)
     scores = {
@@ -183,13 +189,15 @@ def point(
             name: auc(score[rows], hits[rows]) for name, (rows, hits) in columns.items()
         }
         method_areas["same_distance"] = matched_auc(score, columns["all"][1])
-        # Where all balls are planted, or none is, there is no area.
+        # If all balls are planted, or none is, the area is undefined.
         areas[method] = {name: area for name, area in method_areas.items() if area is not None}
     return areas
 
 
 def replacement_effects(model: FullModel, batch: Batch, past: int) -> Floats:
-    """Effect of replacing each past ball's outcome by the expected ones, nats ``(past,)``."""
+    """Return the effect of replacing each past ball's outcome by the expected one, nats
+    ``(past,)``.
+    """
     masks = np.concatenate([np.ones((1, past), bool), ~np.eye(past, dtype=bool)])
     full, *replaced = ExpectedOutcomes(model, batch).under_masks(masks)
     effects: Floats = divergence(full, np.array(replaced))
@@ -197,7 +205,9 @@ def replacement_effects(model: FullModel, batch: Batch, past: int) -> Floats:
 
 
 def _columns(innings: RuledInnings, position: int) -> dict[str, tuple[Flags, Flags]]:
-    """By column, which past balls take part and which of them are planted, ``(past,)`` each."""
+    """Return, by column, which past balls are compared and which of them are planted,
+    ``(past,)`` each.
+    """
     truth = innings.ruled[position]
     indices = np.arange(1, position + 1)
     planted = np.isin(indices, list(truth.planted))
@@ -222,7 +232,7 @@ def pointing(
     seed: int,
     report: Report = silent,
 ) -> Json:
-    """`point` on a sample of balls: means by method and column."""
+    """Apply `point` to a sample of balls, and return the means by method and column."""
     areas: list[dict[str, dict[str, float]]] = []
     matches: list[str] = []
     chosen = ruled_sample(innings, balls, seed)
@@ -240,7 +250,7 @@ def pointing(
     rules = [f"{name}{suffix}" for name in names for suffix in ("", "_decoys")]
 
     def mean(method: str, column: str) -> Mean:
-        """The mean over the balls that have the column."""
+        """Return the mean over the balls that have the column."""
         rows = [row for row, ball in enumerate(areas) if column in ball[method]]
         values = [areas[row][method][column] for row in rows]
         return Mean.of(values, [matches[row] for row in rows], seed)
@@ -261,10 +271,10 @@ def pointing(
 
 @dataclass(frozen=True, slots=True)
 class FirstClaim:
-    """The claim that is tested first, of the ball attended most.
+    """The claim that is tested first, which is about the most attended ball.
 
-    ``effect`` is of hiding the ball on the whole distribution, nats; ``claimed``: whether the ball
-    moves what is asked about, and the way that is asked.
+    ``effect`` is the effect of hiding the ball on the whole distribution, in nats. ``claimed`` says
+    whether the ball changes the explained outcome in the claimed direction.
     """
 
     match_id: str
@@ -284,9 +294,10 @@ def lists_and_first_claims(
     outcome: str | None = ALL,
     report: Report = silent,
 ) -> tuple[list[TestedList], list[FirstClaim]]:
-    """Placebos on a sample of balls, and the claim of each that is tested first.
+    """Test the placebos on a sample of balls, and the first claim of each ball.
 
-    ``outcome`` is as for `gather_evidence`; ``None``: each ball's story.
+    ``outcome`` is as in `gather_evidence`; with ``None``, each ball's own explained outcome is
+    used.
     """
     shuffled = replace(predictor, model=with_shuffled_heads(predictor, seed))
     lists: list[TestedList] = []
@@ -321,15 +332,15 @@ def lists_and_first_claims(
 
 
 _LARGE_NATS: Final = 0.005
-"""A planted ball with at least this effect should be supported."""
+"""The claim about a planted ball with at least this effect should be supported."""
 
 
 def verdict_shares(lists: Sequence[TestedList], firsts: Sequence[FirstClaim], seed: int) -> Json:
-    """How often placebos and true claims are supported.
+    """Return how often placebos and true claims are supported.
 
-    Lists that hold a planted ball are not placebos and are left out, except for the p-values of
-    random lists, which are uniform over all of them. ``most``: the largest share of false alarms
-    that a verdict promises; ``first``: claims about the ball attended most, by the truth.
+    Placebo lists that contain a planted ball are left out, except for the p-values of random lists,
+    which are uniform over all lists. ``most`` is the largest rate of false alarms that a verdict
+    allows. ``first`` has the claims about the most attended ball, grouped by the truth.
     """
     judged = [tested for tested in lists if tested.source not in PLACEBOS or not tested.planted]
     large = [first for first in firsts if first.planted and first.effect >= _LARGE_NATS]
@@ -352,10 +363,10 @@ def verdict_shares(lists: Sequence[TestedList], firsts: Sequence[FirstClaim], se
 class PlantedPlan:
     """The sizes of the simulation, the training and the evaluation.
 
-    The seeds of matches to train on, to choose the epoch by (``checks``) and to ask about
-    (``tests``) follow one another from ``seed``; ``strength`` is how many times as strong the rules
-    are as `RULES`. Every method is asked about ``balls``; verdicts, the slow part, are passed on
-    ``claims`` of them.
+    The matches for training, for choosing the epoch (``checks``) and for evaluation (``tests``)
+    have successive seeds, starting at ``seed``. The strengths of `RULES` are multiplied by
+    ``strength``. Every method is evaluated on ``balls`` balls. Verdicts, which are slow, are
+    computed for ``claims`` of them.
     """
 
     matches: int = 300
@@ -372,17 +383,17 @@ class PlantedPlan:
 
 
 _HIDDEN_BALLS: Final = 200
-"""Balls of the checks for the usual effects of hiding a ball."""
+"""The number of check balls for the usual effects of hiding a ball."""
 
 FULL: Final = PlantedPlan()
 QUICK: Final = PlantedPlan(
     matches=12, checks=2, tests=4, hidden_dim=12, epochs=2, balls=6, claims=2
 )
-"""Runs every part, too small for meaningful figures."""
+"""A plan that runs every part but is too small for meaningful figures."""
 
 
 def planted(plan: PlantedPlan, *, report: Report = silent) -> Json:
-    """The document of ``attnlens lab planted``: simulate, train, ask."""
+    """Return the JSON result of ``attnlens lab planted``: simulate, train and evaluate."""
     report("simulating")
     rules = rules_times(plan.strength)
     matches = plan.matches + plan.checks + plan.tests
@@ -419,7 +430,7 @@ def planted(plan: PlantedPlan, *, report: Report = silent) -> Json:
 def train_planted(
     plan: PlantedPlan, simulated: list[Simulated], report: Report
 ) -> TrainedPredictor:
-    """The predictor of the plan, from its matches to train on and to choose the epoch by."""
+    """Train the predictor of the plan, with its matches for training and for choosing the epoch."""
     report("fitting what the scoreboard alone expects")
     base = fit_base([played.match for played in simulated[: plan.matches]], seed=plan.seed)
     train = ruled_innings(simulated[: plan.matches], base)
@@ -454,7 +465,7 @@ _LOSSES: Final[dict[str, str]] = {
 
 
 def render_planted(data: Mapping[str, Any]) -> str:
-    """Every table, with a line above each that says what it holds; ``data`` as JSON has it."""
+    """Write every table under a line that describes it; ``data`` holds JSON values."""
     rules = [name for rule in data["rules"] for name in (rule["name"], f"{rule['name']}_decoys")]
     return render_plain(
         "cricket/planted.md",
@@ -501,10 +512,11 @@ class TestedList:
     """A list of balls, ``removed``, and its test.
 
     Attributes:
-        ball: the ball whose past the list is from.
+        ball: the ball from whose past the list is taken.
         source: one of `SOURCES`.
-        p: of the list by itself; ``verdict``: as one of its kind's claims about the ball.
-        planted: whether it holds a ball that is known to matter, so that it is not a placebo.
+        p: the p-value of the list by itself.
+        verdict: the verdict of the list among the claims of its source about the ball.
+        planted: whether the list contains a ball that is known to matter, so that it is no placebo.
     """
 
     match_id: str
@@ -517,7 +529,9 @@ class TestedList:
 
 
 def with_shuffled_heads(predictor: TrainedPredictor, seed: int) -> FullModel:
-    """The model with shuffled query and key matrices in all scales; biases stay."""
+    """Return the model with shuffled query and key matrices in all scales; the biases do
+    not change.
+    """
     model = copy.deepcopy(predictor.model)
     generator = np.random.default_rng(seed)
     with torch.no_grad():
@@ -530,9 +544,9 @@ def with_shuffled_heads(predictor: TrainedPredictor, seed: int) -> FullModel:
 
 
 def lists_of(scales: Mapping[str, ScaleAttention], *, matched: bool = False) -> Lists:
-    """What each head of the scales whose keys are balls looks at most.
+    """Return the balls that each head attends to most, for scales whose keys are balls.
 
-    Where ``matched``, only of heads with a built-in lean to a player.
+    With ``matched``, only heads with a built-in bias to a player are included.
     """
     lists = []
     for scale, attention in scales.items():
@@ -547,7 +561,7 @@ def lists_of(scales: Mapping[str, ScaleAttention], *, matched: bool = False) -> 
 
 
 def balls_back(window: BallWindow, reading: Reading) -> Lists:
-    """How many balls back the balls are that each head looks at most."""
+    """Return the distances of the balls that each head attends to most."""
     return [
         tuple(window.delivery.index - index for index in balls)
         for balls in lists_of(reading.scales)
@@ -561,9 +575,10 @@ def placebos(
     another: Lists,
     generator: np.random.Generator,
 ) -> dict[str, Lists]:
-    """The lists of each of `PLACEBOS`.
+    """Return the lists for each of `PLACEBOS`.
 
-    ``shuffled`` is of the model `with_shuffled_heads`, ``another`` another ball's `balls_back`.
+    ``shuffled`` is the reading of the model from `with_shuffled_heads`. ``another`` is the result
+    of `balls_back` for another ball.
     """
     recent = window.past[-RECENT:]
     inside = np.array([ball.index for ball in recent])
@@ -571,7 +586,7 @@ def placebos(
     from_here = [tuple(window.delivery.index - back for back in balls) for balls in another]
 
     def same_kind(indices: Sequence[int], kind_of: Mapping[int, object]) -> tuple[int, ...]:
-        """Each ball replaced by another of its kind that is in no list, where there is one."""
+        """Replace each ball by another of its kind that is in no list, if there is one."""
         chosen: list[int] = []
         for index in indices:
             pool = [
@@ -612,10 +627,10 @@ def tested_lists(
     *,
     outcome: str | None,
 ) -> Iterator[TestedList]:
-    """Test every list of one ball; each source's lists are a family of claims.
+    """Test every list of one ball; the lists of each source form one family of claims.
 
-    ``shuffled`` is the predictor `with_shuffled_heads`, ``another`` another ball, ``outcome`` as
-    for `gather_evidence`.
+    ``shuffled`` is the predictor with the model from `with_shuffled_heads`, ``another`` is another
+    ball, and ``outcome`` is as in `gather_evidence`.
     """
     reading = read_ball(predictor, window)
     trial = trial_of(predictor, window, reading, outcome=outcome)
@@ -645,7 +660,7 @@ def tested_lists(
 
 
 def with_shuffled_outcomes(window: BallWindow, generator: np.random.Generator) -> BallWindow:
-    """The same ball with the outcomes of its past balls in another order."""
+    """Return the same ball with the outcomes of its past balls in another order."""
     order = generator.permutation(len(window.past))
     past = tuple(
         ball._replace(
@@ -667,7 +682,7 @@ def _oracle(trial: Trial[BallClaim], inside: tuple[int, ...]) -> tuple[int, ...]
 
 
 class Share(NamedTuple):
-    """A number of claims, and a share of them with a 95% interval over matches."""
+    """A number of claims, and a share of these claims with a 95% interval over matches."""
 
     claims: int
     share: float | None
@@ -675,10 +690,10 @@ class Share(NamedTuple):
 
     @classmethod
     def of(cls, matches: Sequence[str], hits: Sequence[bool], seed: int) -> Share:
-        """With its interval over matches.
+        """Return the share with its interval over matches.
 
-        If the share is 0 or 1, the interval is that of as many independent trials as there are
-        matches, one-sided at 97.5%.
+        If the share is 0 or 1, the interval is the one-sided 97.5% interval for independent trials,
+        one per match.
         """
         figure = Mean.of([float(hit) for hit in hits], matches, seed)
         ci = figure.ci
@@ -689,7 +704,7 @@ class Share(NamedTuple):
 
 
 class JudgedClaim(Protocol):
-    """A claim of a match, and its verdict."""
+    """A claim about a ball of a match, with its verdict."""
 
     @property
     def match_id(self) -> str: ...
@@ -699,16 +714,16 @@ class JudgedClaim(Protocol):
 
 
 def share_of(claims: Sequence[JudgedClaim], verdict: str, seed: int) -> Share:
-    """The share of claims with a verdict."""
+    """Return the share of claims that have this verdict."""
     matches = [claim.match_id for claim in claims]
     return Share.of(matches, [claim.verdict == verdict for claim in claims], seed)
 
 
 def source_shares(lists: Sequence[TestedList], seed: int) -> dict[str, dict[str, Share]]:
-    """What came of each source's lists, in the order of `SOURCES`.
+    """Return the shares of verdicts for each source's lists, in the order of `SOURCES`.
 
-    ``any_of_a_ball``: of the balls, those of whose lists some are supported; ``surely``: of the
-    lists, those whose p is at most `_SURELY` by itself.
+    ``any_of_a_ball`` is the share of balls for which at least one list is supported. ``surely`` is
+    the share of lists whose own p-value is at most `_SURELY`.
     """
     shares = {}
     for source in SOURCES:
@@ -727,7 +742,7 @@ def source_shares(lists: Sequence[TestedList], seed: int) -> dict[str, dict[str,
 
 
 def evenness(p_values: Sequence[float]) -> dict[str, float]:
-    """Kolmogorov–Smirnov test of p-values against uniform ones: distance and asymptotic p."""
+    """Return the distance and asymptotic p of a Kolmogorov–Smirnov test of uniform p-values."""
     ordered = np.sort(p_values)
     steps = np.arange(len(ordered) + 1) / len(ordered)
     distance = float(max((steps[1:] - ordered).max(), (ordered - steps[:-1]).max()))

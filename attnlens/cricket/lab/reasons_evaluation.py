@@ -1,11 +1,12 @@
-"""Do reasons come true? What happened against what pages say for each kind of reason.
+"""Are reasons calibrated? Compare the actual outcomes with what pages say for each kind of reason.
 
-A page says, for each group of inputs, how far it moves an outcome from usual. Here the same parts
-are taken on the scale of log-odds, where they sum to the log-odds of the prediction minus those of
-usual. The parts are the Shapley values of every group beside the scoreboard; the scoreboard's part
-is the model's prediction from it alone. A group's slope is the coefficient of its part in a
-logistic regression of whether the outcome happened, with all other parts and usual as a fixed
-offset. At a slope of 1 it happened as predicted; at 0.5 the part is twice as large as it should be.
+For each group of inputs, a page says how far the group moves an outcome from its usual probability.
+Here these contributions are measured in log-odds. They sum to the log-odds of the prediction minus
+the usual log-odds. The contributions are the Shapley values of every group except the scoreboard.
+The scoreboard's contribution is the model's prediction from the scoreboard alone. A group's slope
+is the coefficient of its contribution in a logistic regression of the outcome, with all other
+contributions and the usual log-odds as a fixed offset. A slope of 1 means that the contribution is
+calibrated; a slope of 0.5 means that it is twice as large as it should be.
 """
 
 from __future__ import annotations
@@ -37,24 +38,24 @@ from attnlens.render.canvas import Page, Words, add_table, terminal_page
 from attnlens.render.numbers import interval, rounded_all
 
 BALLS: Final = 6600
-"""Held-out balls of the measurement, by default."""
+"""The default number of held-out balls."""
 
 ALL_KINDS: Final = "all"
 STACKED: Final = "stacked"
-"""The row of all outcomes of `REASON_OUTCOMES` together."""
+"""The row for all outcomes of `REASON_OUTCOMES` together."""
 
 REASON_OUTCOMES: Final = ("0", "1", "4", "6", "W")
-"""The outcomes that slopes are measured on."""
+"""The outcomes for which slopes are measured."""
 
 _SCOREBOARD: Final = "scoreboard"
 _COLUMNS: Final = [OUTCOME_INDEX[outcome] for outcome in REASON_OUTCOMES]
 _NEWTON_STEPS: Final = 50
 _GRID_ERRORS, _GRID_POINTS = 6, 121
-"""Where resampled slopes are looked for: so many standard errors around the slope."""
+"""The half-width, in standard errors, and the number of points of the grid for resampled slopes."""
 
 
 def log_odds_of_each(probabilities: Floats) -> Floats:
-    """Log-odds of each outcome against all others, of one shape."""
+    """Return the log-odds of each outcome against all others, in the same shape."""
     odds: Floats = np.log(probabilities) - np.log1p(-probabilities)
     return odds
 
@@ -62,10 +63,10 @@ def log_odds_of_each(probabilities: Floats) -> Floats:
 def parts_from_usual(
     predictor: TrainedPredictor, window: BallWindow
 ) -> tuple[dict[str, Floats], Floats]:
-    """Each group's part of a ball's log-odds minus those of what is usual, ``(11,)`` by group.
+    """Return each group's contribution to the log-odds relative to usual, ``(11,)`` by group.
 
-    The groups are those of `attnlens.cricket.explain.claims.contributions_of`; with them go the
-    log-odds of the prediction, ``(11,)``.
+    The groups are those of `attnlens.cricket.explain.claims.contributions_of`. The log-odds of the
+    prediction, ``(11,)``, are also returned.
     """
     past, names = len(window.past), [name for name in KNOWLEDGE if name != _SCOREBOARD]
 
@@ -84,14 +85,14 @@ def parts_from_usual(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReasonSample:
-    """Sampled balls, and the parts of their predictions.
+    """Sampled balls, and the contributions to their predictions.
 
     Attributes:
-        parts: by group `parts_from_usual` of `REASON_OUTCOMES`, ``(ball, 5)``; 0 where the ball has
-            no past ball in the group, or the player no record.
-        odds: log-odds of the prediction ``(ball, 5)``.
-        came: whether each outcome came ``(ball, 5)``.
-        match, kind: of each ball: the number of its match, and the kind of cricket ``(ball,)``.
+        parts: the `parts_from_usual` for `REASON_OUTCOMES` by group, ``(ball, 5)``; 0 if the ball
+            has no past ball in the group, or the player has no record.
+        odds: the log-odds of the prediction ``(ball, 5)``.
+        came: whether each outcome occurred ``(ball, 5)``.
+        match, kind: the number of the match and the kind of cricket of each ball ``(ball,)``.
     """
 
     parts: dict[str, Floats]
@@ -103,7 +104,7 @@ class ReasonSample:
 
 @one_thread()
 def sample_reasons(held: HeldOut, balls: int, seed: int, report: Report = silent) -> ReasonSample:
-    """A sample of held-out balls, with every group's part of each.
+    """Sample held-out balls and compute every group's contribution for each ball.
 
     Raises:
         InputError: no held-out ball has an outcome.
@@ -135,7 +136,7 @@ def sample_reasons(held: HeldOut, balls: int, seed: int, report: Report = silent
 
 
 _KINDS: Final = (*KINDS[:2], "women's")
-"""The kinds of cricket of rows: women's internationals and leagues are one."""
+"""The kinds of cricket with a row; women's internationals and women's leagues are combined."""
 
 
 def _kind_of(encoded: EncodedInnings) -> str:
@@ -145,18 +146,19 @@ def _kind_of(encoded: EncodedInnings) -> str:
 def slope_of(
     came: Flags, part: Floats, odds: Floats, match: Integers, *, seed: int = SEED
 ) -> tuple[float, tuple[float, float] | None] | None:
-    """The slope of what happened on a part of the log-odds, and its 95% interval over matches.
+    """Return the slope of the outcome on one contribution, and its 95% interval over matches.
 
     The logistic regression has one coefficient and no intercept: the log-odds are ``odds - part +
-    slope * part``. Whole matches are resampled; of each resample the root of the score is taken,
-    between the points of a grid.
+    slope * part``. Whole matches are resampled. For each resample, the root of the score is found
+    by interpolation on a grid.
 
     Args:
-        came, part, odds, match: all ``(row,)``; ``odds`` those of the whole prediction.
+        came, part, odds, match: one value per row, ``(row,)``; ``odds`` is that of the whole
+            prediction.
 
     Returns:
-        ``None`` where no part differs from 0; the interval is ``None`` where all such rows are of
-        one match.
+        The slope and its interval, or ``None`` if no contribution differs from 0. The interval is
+        ``None`` if all rows with a contribution are from one match.
     """
     rows = part != 0
     if not rows.any():
@@ -165,7 +167,7 @@ def slope_of(
     match = np.unique(match[rows], return_inverse=True)[1].astype(np.int64)
 
     def score(slope: float) -> tuple[Floats, float]:
-        """The score by match ``(match,)``, and the information."""
+        """Return the score by match ``(match,)``, and the information."""
         expected = 1 / (1 + np.exp(-(offset + slope * part)))
         information = float((part**2 * expected * (1 - expected)).sum())
         by_match: Floats = np.bincount(match, part * (came - expected)).astype(float)
@@ -174,7 +176,7 @@ def slope_of(
     slope = 1.0
     for _ in range(_NEWTON_STEPS):
         by_match, information = score(slope)
-        # A step of more than 2 would leave the region where the score is nearly straight.
+        # A step of more than 2 would leave the region in which the score is nearly linear.
         step = float(np.clip(by_match.sum() / max(information, 1e-12), -2, 2))
         slope += step
         if abs(step) < 1e-8:
@@ -196,10 +198,10 @@ def slope_of(
 def reasons_evaluation(
     held: HeldOut, *, balls: int = BALLS, seed: int = SEED, report: Report = silent
 ) -> Json:
-    """The document of ``attnlens lab evaluate --reasons``.
+    """Return the JSON result of ``attnlens lab evaluate --reasons``.
 
-    ``rows``: for every reason, kind of cricket and outcome the slope, its interval, and the number
-    of balls on which the reason had a part.
+    ``rows`` has, for every reason, kind of cricket and outcome, the slope, its interval, and the
+    number of balls with a contribution of that reason.
     """
     sampled = sample_reasons(held, balls, seed, report)
     outcomes: dict[str, list[int]] = {STACKED: list(range(len(REASON_OUTCOMES)))}
@@ -237,10 +239,11 @@ def reasons_evaluation(
 
 
 def calibration_file(path: str, sha256: str) -> Json:
-    """A calibration file of the weights with that digest, to add `reasons_table` to.
+    """Read the calibration file for the weights with this digest, to which `reasons_table` is
+    added.
 
     Raises:
-        InputError: there is none, or it is of other weights.
+        InputError: there is no such file, or it is for other weights.
     """
     try:
         table: Json = json.loads(Path(path).read_bytes())
@@ -257,9 +260,10 @@ def calibration_file(path: str, sha256: str) -> Json:
 
 
 def reasons_table(document: Json) -> Json:
-    """The member ``reasons`` of a calibration file: how much of each reason came true.
+    """Return the member ``reasons`` of a calibration file: the slope of each reason.
 
-    See `attnlens.cricket.predictor.calibration`; of all kinds of cricket, outcomes stacked.
+    The slopes are over all kinds of cricket and all outcomes. See
+    `attnlens.cricket.predictor.calibration`.
     """
     slopes = {}
     for row in document["rows"]:
@@ -277,7 +281,7 @@ _HEADS: Final = (Words(min_width=14), Close("balls"), Close("slope"), Close())
 
 @terminal_page(min_width=64)
 def render_reasons(page: Page, document: Json) -> None:
-    """The document of `reasons_evaluation`."""
+    """Write the result of `reasons_evaluation` to a terminal page."""
     title = "reasons of {name}: slope of what happened, on {balls} of {matches}, {first} to {last}"
     add_title(page, document, title)
     for note in document["notes"]:

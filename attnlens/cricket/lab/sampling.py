@@ -1,7 +1,7 @@
 """Samples of balls, their predictions, and predictions with a scrambled past.
 
-Scrambling permutes the outcomes (with the flags wicket and boundary) among all past balls of a
-query. Places, players and scoreboards do not change, nor does the past of other queries.
+Scrambling permutes the outcomes (with the flags for wicket and boundary) among all past balls of a
+query. Positions, players, scoreboards and the past of other queries do not change.
 """
 
 from __future__ import annotations
@@ -29,17 +29,19 @@ Hook = Callable[[int], AbstractContextManager[Any]]
 E = TypeVar("E", bound=Encoded)
 
 BEFORE: Final = RECENT + 1
-"""A sampled ball has at least this many before it."""
+"""A sampled ball has at least this number of balls before it."""
 
 _INNINGS_PER_BATCH: Final = 32
 _BALLS_PER_INNINGS: Final = 2
-"""Balls to sample per innings, on average: more innings are more informative than more balls."""
+"""The average number of balls sampled per innings; more innings are more informative than
+more balls.
+"""
 
 _ROWS_PER_BATCH: Final = 40
 
 
 def has_outcome(encoded: Encoded, position: int) -> bool:
-    """Whether the outcome of a ball is known."""
+    """Return whether the outcome of a ball is known."""
     return bool(encoded.arrays.outcome[position] >= 0)
 
 
@@ -51,7 +53,10 @@ def sample(
     *,
     before: int = BEFORE,
 ) -> list[tuple[int, int]]:
-    """Balls with so many ``before`` them, drawn evenly: innings and position, from 0."""
+    """Sample balls evenly among those with at least ``before`` balls before them.
+
+    Each is returned as an innings and a position, from 0.
+    """
     fitting = [
         (row, position)
         for row, encoded in enumerate(innings)
@@ -64,10 +69,10 @@ def sample(
 
 
 def sample_balls(innings: Sequence[E], balls: int, seed: int) -> list[tuple[E, list[int]]]:
-    """A sample of balls with at least `BEFORE` before them: innings and positions.
+    """Sample balls with at least `BEFORE` balls before them, as innings and positions.
 
-    About `_BALLS_PER_INNINGS` per innings where there are innings enough, none twice; fewer than
-    ``balls`` only where there are no more.
+    About `_BALLS_PER_INNINGS` balls are taken from each innings if there are enough innings. No
+    ball is taken twice. Fewer than ``balls`` are returned only if no more are available.
     """
     generator = np.random.default_rng(seed)
     long_enough = [encoded for encoded in innings if len(encoded.arrays) > BEFORE]
@@ -88,12 +93,13 @@ def sample_balls(innings: Sequence[E], balls: int, seed: int) -> list[tuple[E, l
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeadSample:
-    """Sampled balls, in batches of a few queries per innings.
+    """Sampled balls, in batches with a few queries per innings.
 
     Attributes:
-        sampled: which queries are sampled balls and not padding, per batch ``(innings, query)``.
-        outcomes, matches: what happened, and in which match ``(row,)``.
-        places: innings and ball of each row, from 1.
+        sampled: for each batch, which queries are sampled balls rather than padding ``(innings,
+            query)``.
+        outcomes, matches: the actual outcome and the match of each row ``(row,)``.
+        places: the innings and the ball of each row, from 1.
     """
 
     batches: tuple[Batch, ...]
@@ -107,7 +113,7 @@ class HeadSample:
 
 
 def batches_of(chosen: Sequence[tuple[Encoded, list[int]]]) -> HeadSample:
-    """The sampled balls as inputs, innings of like length together."""
+    """Return the sampled balls as inputs; innings of similar length are in the same batch."""
     ordered = sorted(chosen, key=lambda pair: len(pair[0].arrays))
     batches, sampled = [], []
     outcomes: list[Integers] = [np.zeros(0, np.int64)]
@@ -129,7 +135,7 @@ def batches_of(chosen: Sequence[tuple[Encoded, list[int]]]) -> HeadSample:
 
 
 def of_each(value: Any, rows: Tensor) -> Any:
-    """The same structure of tensors ``(innings, ball, ...)``, with other rows of each innings.
+    """Select other rows of each innings in a structure of tensors ``(innings, ball, ...)``.
 
     ``rows`` is ``(innings, query)``.
     """
@@ -137,10 +143,10 @@ def of_each(value: Any, rows: Tensor) -> Any:
 
 
 def encoded_past(model: FullModel, sample: HeadSample) -> list[tuple[Tensor, Tensor]]:
-    """The encoded past balls of each batch, which no intervention on a head changes.
+    """Return the encoded past balls of each batch, which an intervention on a head does not change.
 
-    Vectors of the balls ``(innings, ball, hidden_dim)`` and of the overs ``(innings, over,
-    hidden_dim)``.
+    These are the vectors of the balls ``(innings, ball, hidden_dim)`` and of the overs ``(innings,
+    over, hidden_dim)``.
     """
     parts = []
     with torch.no_grad():
@@ -161,9 +167,10 @@ def probabilities(
     past: Sequence[tuple[Tensor, Tensor]],
     hook: Hook = lambda _: nullcontext(),
 ) -> Floats:
-    """Outcome probabilities of every sampled ball, ``(row, outcome)``.
+    """Return the outcome probabilities of every sampled ball, ``(row, outcome)``.
 
-    ``past`` is `encoded_past` of the same model and sample; batch ``n`` runs under ``hook(n)``.
+    ``past`` is the result of `encoded_past` for the same model and sample. Batch ``n`` runs under
+    ``hook(n)``.
     """
     parts = [np.zeros((0, model.sizes.outcomes))]
     for number, (batch, flags) in enumerate(zip(sample.batches, sample.sampled, strict=True)):
@@ -175,7 +182,9 @@ def probabilities(
 
 
 def log_probabilities(model: FullModel, arrays: InningsArrays, *, past: bool = True) -> Floats:
-    """Log-probabilities of every ball of an innings ``(ball, outcome)``, with or without past."""
+    """Return log-probabilities of every ball of an innings ``(ball, outcome)``, with or
+    without past.
+    """
     batch, _ = training_batch([arrays])
     sequence = batch["sequence"]
     if not past:
@@ -190,12 +199,12 @@ def log_probabilities(model: FullModel, arrays: InningsArrays, *, past: bool = T
 def scrambled_probabilities(
     model: FullModel, arrays: InningsArrays, positions: Sequence[int], orders: Sequence[Integers]
 ) -> Floats:
-    """Probabilities ``(ball, order, outcome)`` of balls with their past outcomes in other orders.
+    """Return probabilities ``(ball, order, outcome)`` of balls whose past outcomes are permuted.
 
     Args:
-        positions: the balls, from 0, each with a past.
-        orders: one ``(order, position)`` per ball, as many orders for each: past ball ``j``
-            gets the outcome of past ball ``orders[j]``.
+        positions: the balls, from 0; each has a past.
+        orders: one array ``(order, position)`` per ball, with the same number of orders for each.
+            Past ball ``j`` gets the outcome of past ball ``orders[j]``.
     """
     each = len(orders[0]) if len(orders) else 0
     step = max(1, _ROWS_PER_BATCH // max(each, 1))
@@ -209,13 +218,15 @@ def scrambled_probabilities(
 
 
 def scrambled(arrays: InningsArrays, positions: Sequence[int], orders: Sequence[Integers]) -> Batch:
-    """The predictor's batch: one row with one query per ball and order, in that order."""
+    """Build a batch with one row for each ball and order, in that sequence; each row has
+    one query.
+    """
     length = max(positions) + 1
     innings = [truncate(arrays, length)]
     ball_columns = balls(innings, length)
     query = np.repeat(np.asarray(positions), [len(order) for order in orders])
     rows = len(query)
-    # Beyond a ball's own past the order does not matter: it is not visible.
+    # The order beyond a ball's own past does not matter, since those balls are not visible.
     order = np.tile(np.arange(length - 1), (rows, 1))
     row = 0
     for position, ball_orders in zip(positions, orders, strict=True):
@@ -226,11 +237,11 @@ def scrambled(arrays: InningsArrays, positions: Sequence[int], orders: Sequence[
     queries = torch.from_numpy(query)
 
     def past_rows(value: Tensor) -> Tensor:
-        """The past balls, once per row: ``(1, length, ...) -> (row, length - 1, ...)``."""
+        """Repeat the past balls for each row: ``(1, length, ...) -> (row, length - 1, ...)``."""
         return value[:, :-1].expand(rows, length - 1, *value.shape[2:])
 
     def query_rows(value: Tensor) -> Tensor:
-        """The balls asked about, a row each: ``(1, length, ...) -> (row, 1, ...)``."""
+        """Return the query balls, one per row: ``(1, length, ...) -> (row, 1, ...)``."""
         return value[0, queries][:, None]
 
     past = mapped(past_side(innings, length), past_rows)
@@ -257,7 +268,9 @@ SCRAMBLES: Final = 5
 def wider_sample(
     model: FullModel, innings: Sequence[Encoded], balls: int, seed: int, report: Report
 ) -> Json:
-    """Log-loss of a sample of balls with any past: with it, without it, and scrambled."""
+    """Return the log-loss of a sample of balls with their past, without it, and with it
+    scrambled.
+    """
     positions_of: dict[int, list[int]] = {}
     for row, position in sample(innings, balls, seed, before=1):
         positions_of.setdefault(row, []).append(position)
@@ -284,5 +297,5 @@ def wider_sample(
 
 
 def permutations(generator: np.random.Generator, count: int) -> NDArray[np.int64]:
-    """`SCRAMBLES` random orders of ``count`` past balls, ``(SCRAMBLES, count)``."""
+    """Return `SCRAMBLES` random orders of ``count`` past balls, ``(SCRAMBLES, count)``."""
     return np.stack([generator.permutation(count) for _ in range(SCRAMBLES)])

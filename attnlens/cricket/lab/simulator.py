@@ -1,6 +1,6 @@
-"""T20 matches from a seeded generator, of an invented league.
+"""Simulate T20 matches of an invented league with a seeded generator.
 
-Every delivery is drawn from log-odds of the outcome classes: ``docs/predictor.md`` has the
+Every delivery is drawn from log-odds of the outcome classes; ``docs/predictor.md`` has the
 equations. Matches can also be played by planted rules, whose true effects are known.
 """
 
@@ -40,7 +40,7 @@ from attnlens.files import Json, check_writable, write_text, written_beside
 Choice = TypeVar("Choice")
 
 KINDS: Final = ("caught", "bowled", "lbw", "run out", "stumped", "caught and bowled", "hit wicket")
-"""Dismissals that happen here; the rarest of the real ones do not."""
+"""The kinds of dismissal that are simulated; the rarest real kinds are left out."""
 
 _KEEPER_CATCHES: Final = 3.0
 _DISMISSALS: Final = {kind: league.RATES["dismissals"][kind] for kind in KINDS}
@@ -57,7 +57,9 @@ _LEG_BYES: Final = _run_shares("leg_bye_runs", 4)
 _RUN_OUT_RUNS: Final = _run_shares("run_out_runs", 6)
 
 Event = tuple[int, int, dict[str, int], tuple[Wicket, ...]]
-"""Runs of the batter and in extras, extras by kind, wickets: as ``InningsDraft.add`` has them."""
+"""The batter's runs, the extras, the extras by kind, and the wickets, as in
+``InningsDraft.add``.
+"""
 
 
 def event_of(
@@ -69,7 +71,9 @@ def event_of(
     fielding: league.TeamRates,
     free_hit: bool,
 ) -> Event:
-    """One way in which an outcome class can happen; on a free hit only a run out is possible."""
+    """Draw one way in which an outcome class can happen; on a free hit only a run out is
+    possible.
+    """
     runs = 0
     extras: dict[str, int] = {}
     wickets: tuple[Wicket, ...] = ()
@@ -133,22 +137,22 @@ _WICKETS: Final = 10
 _SUPER_OVER_WICKETS: Final = 2
 
 _FIRST_DAY = datetime.date(2024, 1, 1)
-_DAYS = 700  # none of them is still to come
+_DAYS = 700  # all days are in the past
 _BATS_AFTER_TOSS = 0.47
 _LAST_OVER = OVERS - 1
-# How many of a side are to bowl: about the shares in real innings, see the report.
+# How many players of a side bowl, approximately as in real innings.
 _BOWLERS_USED = {5: 0.2, 6: 0.55, 7: 0.25}
 _ALIKE: league.Row = (0.0,) * len(league.GROUPS)
 
 
 @dataclass(frozen=True)
 class Simulated:
-    """A match, as a reader would return it.
+    """A match as a reader would return it.
 
     Attributes:
-        elevens: who was to play, by team, in batting order.
-        ruled: what the planted rules did to each delivery, in the order of innings and index;
-            empty where there were none.
+        elevens: the players of each team, in batting order.
+        ruled: the effect of the planted rules on each delivery, by innings and index; empty without
+            rules.
     """
 
     match: Match
@@ -165,12 +169,13 @@ def simulate(seed: int, *, rules: tuple[PlantedRule, ...] = ()) -> Simulated:
     """Return one T20 match of the invented league; the same seed gives the same match.
 
     The league's players and their true rates are the same for every seed. Matches are dated one day
-    apart, in the order of their seeds, of 700 seeds in turn. A tie is settled by super overs.
+    apart, in the order of their seeds, and the dates repeat after 700 seeds. A tie is settled by
+    super overs.
 
     Args:
         seed: 0 or more.
-        rules: planted rules, see `attnlens.cricket.lab.league`. With them players, grounds
-            and days are all alike, and no other cause among the past balls has an effect.
+        rules: planted rules, see `attnlens.cricket.lab.league`. With planted rules, all players,
+            grounds and days have the same effect, and past balls have no other effect.
     """
     rng = Random(seed)
     shuffled = sorted(league.TEAMS, key=lambda _: rng.random())
@@ -191,7 +196,7 @@ def simulate(seed: int, *, rules: tuple[PlantedRule, ...] = ()) -> Simulated:
         last = play.drafts[-1]
         bowled_last = first if last.batting_team == second.name else second
         batted_last = second if bowled_last is first else first
-        # The side that batted second in one bats first in the next.
+        # The side that batted second in one super over bats first in the next.
         play.innings(batted_last, bowled_last, super_over=True)
         play.innings(bowled_last, batted_last, super_over=True)
         pair = play.drafts[-2:]
@@ -230,7 +235,7 @@ def _result(first: InningsDraft, second: InningsDraft) -> Facts:
 
 @dataclass
 class _Play:
-    """A match being played: its innings so far, and what planted rules did to their balls."""
+    """A match in play: its innings so far, and the effects of planted rules on its balls."""
 
     rng: Random
     ground: league.Row
@@ -241,7 +246,7 @@ class _Play:
     def innings(
         self, batting: league.TeamRates, bowling: league.TeamRates, super_over: bool = False
     ) -> None:
-        """Play the next innings; every second one is a chase."""
+        """Play the next innings; every second innings is a chase."""
         rng = self.rng
         number = len(self.drafts) + 1
         target = self.drafts[-1].total + 1 if number % 2 == 0 else None
@@ -318,7 +323,8 @@ def _next_bowler(
             continue
         left = {other: _OVERS_PER_BOWLER - done for other, done in bowled.items()}
         left[bowler] -= 1
-        # No one bowls two overs running, so each can take every other one.
+        # A bowler may not bowl two successive overs, so each bowler can bowl at most every other
+        # over.
         capacity = sum(
             min(count, overs_after // 2 if other == bowler else (overs_after + 1) // 2)
             for other, count in left.items()
@@ -340,17 +346,17 @@ def save_simulated(
 ) -> None:
     """Simulate matches and write them.
 
-    ``out`` ending in .csv or .json holds one match (a CSV2 file has its ``_info.csv`` in the same
-    folder); ending in .zip it is an archive. An unfinished output is never visible.
+    If ``out`` ends in .csv or .json, it holds one match (a CSV2 file has its ``_info.csv`` in the
+    same folder). If it ends in .zip, it is an archive. An unfinished output is never visible.
 
     Args:
-        seeds: of the matches, each 0 or more.
-        file_format: ``csv2`` or ``json``; as ``out`` ends, else ``csv2``.
-        report: called with the number of finished matches, after each.
+        seeds: the seed of each match, 0 or more.
+        file_format: ``csv2`` or ``json``; by default the ending of ``out`` decides, else ``csv2``.
+        report: called after each match with the number of finished matches.
 
     Raises:
-        InputError: ``out`` has another ending, is for one match and there are several, does not fit
-            the format, or cannot be written.
+        InputError: ``out`` has another ending, can hold only one match but several are requested,
+            does not match the format, or cannot be written.
     """
     path = Path(out)
     suffix = path.suffix.lower()
@@ -382,7 +388,7 @@ def save_simulated(
 
 
 def _member(name: str) -> zipfile.ZipInfo:
-    """A member with a fixed time, so that the same matches are the same bytes."""
+    """Return a zip member with a fixed time, so that the same matches give the same bytes."""
     member = zipfile.ZipInfo(name, _FIRST_DAY_OF_ZIP)
     member.compress_type = zipfile.ZIP_DEFLATED
     member.external_attr = 0o644 << 16
@@ -390,7 +396,7 @@ def _member(name: str) -> zipfile.ZipInfo:
 
 
 Elevens = Mapping[str, Sequence[Player]]
-"""Who was to play, by team."""
+"""The players of each team."""
 
 _CSV2_VERSION: Final = "2.3.0"
 _JSON_VERSION: Final = "1.1.0"
@@ -409,10 +415,12 @@ _MAX_FIELDERS = 3
 def write_match(
     match: Match, path: str | os.PathLike[str], *, elevens: Elevens | None = None
 ) -> None:
-    """Write a match as Cricsheet JSON 1.1.0, or as CSV2 2.3.0 with ``<stem>_info.csv`` beside.
+    """Write a match as Cricsheet JSON 1.1.0, or as CSV2 2.3.0 with ``<stem>_info.csv`` in the same
+    folder.
 
-    The suffix of ``path`` decides. Each file is renamed into its place, the info first, so that a
-    reader never meets half a match. JSON holds no match id: readers take the file's stem.
+    The suffix of ``path`` decides the format. Each file is written under a temporary name and then
+    renamed, the info first, so that a reader never sees an incomplete match. JSON has no match id;
+    readers use the stem of the file's name.
 
     Args:
         elevens: the players of each team; without it, those who batted or bowled.
@@ -430,7 +438,7 @@ def write_match(
 def texts_of(
     match: Match, form: str, stem: str, *, elevens: Elevens | None = None
 ) -> dict[str, str]:
-    """The names and texts of the files of a match, the match first; ``form`` is json or csv2."""
+    """Return the names and texts of the files of a match, match first; ``form`` is json or csv2."""
     info = _info(match, elevens or sides_of(match))
     if form == "json":
         document = {
@@ -469,7 +477,7 @@ def _info(match: Match, sides: Elevens) -> Json:
 
 
 def _info_rows(match: Match, info: Json) -> Iterator[Sequence[str]]:
-    # Rows of several values, by the key that they follow.
+    # Yield the info rows that hold several values, by the key that they follow.
     following: dict[str, list[tuple[str, ...]]] = {
         "balls_per_over": [("team", team) for team in info["teams"]],
         "season": [("date", date.replace("-", "/")) for date in info["dates"]],
@@ -506,7 +514,7 @@ def _innings_rows(match: Match) -> Iterator[tuple[str, ...]]:
 
 
 def _target(innings: Innings) -> tuple[int | None, str | None]:
-    """The target in a file: runs, and overs and balls, where 49 balls are 8.1."""
+    """Return a target as in a file: the runs, and the overs and balls (49 balls are 8.1)."""
     target = innings.set_later or Facts.not_none(runs=innings.target, balls=innings.target_balls)
     if "balls" not in target:
         return target.get("runs"), None
@@ -582,7 +590,7 @@ def _delivery(ball: Delivery) -> Json:
 
 
 def sides_of(match: Match) -> dict[str, tuple[Player, ...]]:
-    """Who batted and bowled for each team."""
+    """Return the players who batted or bowled for each team."""
     sides: dict[str, dict[Player, None]] = {team: {} for team in match.teams}
     for innings in match.innings:
         batting = sides.setdefault(innings.batting_team, {})
@@ -594,7 +602,7 @@ def sides_of(match: Match) -> dict[str, tuple[Player, ...]]:
 
 
 def registry_of(match: Match, sides: Elevens) -> dict[str, str]:
-    """Ids by name, in order of name, of everyone with an id."""
+    """Return the ids of all players who have one, by name, in order of name."""
     people = {
         player
         for elevens in (sides, sides_of(match))
@@ -607,7 +615,7 @@ def registry_of(match: Match, sides: Elevens) -> dict[str, str]:
 
 
 def text_of(rows: Iterable[Sequence[str]]) -> str:
-    """Rows as CSV, with the line ends of Cricsheet."""
+    """Return rows as CSV, with the line ends that Cricsheet uses."""
     text = io.StringIO(newline="")
     csv.writer(text, lineterminator="\n").writerows(rows)
     return text.getvalue()
