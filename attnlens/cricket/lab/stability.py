@@ -1,9 +1,9 @@
-"""How often an explanation stays the same under changes that should not matter.
+"""Measure how often an explanation stays the same under changes that should not matter.
 
-Each sampled ball is explained as it is, and again after one change to its file or with another
-checkpoint. Three things are compared: the subject of the page; its top ball, the past ball with the
-largest effect on the log-odds of the subject; and the verdicts of its claims about the whole model,
-by kind of claim.
+Each sampled ball is explained unchanged, and again after one change to its file or with another
+checkpoint. Three results are compared: the explained outcome; the top ball, which is the past ball
+with the largest effect on the log-odds of that outcome; and the verdicts of the claims about the
+whole model, by kind of claim.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ from attnlens.render.canvas import Page, Words, add_table, terminal_page
 from attnlens.render.numbers import interval, percent
 
 AGAINST: Final = "another checkpoint"
-"""The row of explanations by another checkpoint."""
+"""The name of the row for explanations by another checkpoint."""
 
 
 def unknown_venue(match: Match) -> Match:
-    """The match without its ground."""
+    """Return the match without its ground."""
     return replace(match, venue=None, city=None)
 
 
 def swapped_sides(match: Match) -> Match:
-    """The match with the names of the two sides exchanged."""
+    """Return the match with the names of the two sides exchanged."""
     innings = (
         replace(side, batting_team=side.bowling_team, bowling_team=side.batting_team)
         for side in match.innings
@@ -56,7 +56,7 @@ def swapped_sides(match: Match) -> Match:
 
 
 def without_ids(match: Match) -> Match:
-    """The match with its players known by name alone."""
+    """Return the match with its players identified by name only."""
 
     def anonymous(ball: Delivery) -> Delivery:
         wickets = (
@@ -73,7 +73,9 @@ def without_ids(match: Match) -> Match:
 
 
 def without_first_over(match: Match) -> Match:
-    """The match without the balls of each innings' first over; the scoreboard stays."""
+    """Return the match without the balls of each innings' first over; the scoreboard does
+    not change.
+    """
 
     def later(side: Innings) -> tuple[Delivery, ...]:
         first = side.deliveries[0].over if side.deliveries else 0
@@ -96,16 +98,18 @@ CHANGES: Final[Mapping[str, Callable[[Match], Match]]] = {
     "ids removed": without_ids,
     "first over deleted": without_first_over,
 }
-"""Changes that should not matter, by name."""
+"""The changes that should not matter, by name."""
 
 
 _FIGURES: Final = {"subject": "subject", "top_ball": "top ball", "verdicts": "verdicts"}
-"""What is compared, and what to call it."""
+"""The compared results, and their names in the output."""
 
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What is compared of one explanation; ``verdicts`` by kind of claim, where they were asked."""
+    """The compared results of one explanation; ``verdicts`` by kind of claim, if they were
+    computed.
+    """
 
     subject: str | None
     top_ball: str
@@ -113,7 +117,9 @@ class Findings:
 
 
 def findings(predictor: TrainedPredictor, window: BallWindow, *, verdicts: bool) -> Findings:
-    """The subject, the label of the top ball, and the verdicts of an explanation."""
+    """Return the explained outcome, the label of the top ball, and the verdicts of an
+    explanation.
+    """
     past = len(window.past)
     removed = remove_each(partial(under_masks, predictor.model, window.batch), past)
     subject, _ = subject_of(window, removed.full)
@@ -142,7 +148,7 @@ def _same(before: Findings, after: Findings) -> dict[str, list[bool]]:
 def window_of(
     predictor: TrainedPredictor, match: Match, number: int, balls_left: int
 ) -> BallWindow:
-    """The window of the ball of an innings that so many balls follow."""
+    """Return the window of the ball of an innings that is followed by this number of balls."""
     side = next(side for side in match.innings if side.number == number)
     arrays = encode_innings(match, side, predictor.ratings, predictor.base)
     return cut_window(match, side, arrays, len(side.deliveries) - balls_left)
@@ -158,15 +164,16 @@ def stability(
     seed: int,
     report: Report = silent,
 ) -> Json:
-    """The document of ``attnlens lab faithfulness --stability``.
+    """Return the JSON result of ``attnlens lab faithfulness --stability``.
 
     Args:
         against: the same matches for another checkpoint.
-        balls: to compare subjects and top balls on, of those with at least 36 before them.
-        claims: of them, to compare verdicts on, which takes most of the time.
+        balls: the number of balls for comparing explained outcomes and top balls, from the balls
+            with at least 36 balls before them.
+        claims: the number of these balls for comparing verdicts, which takes most of the time.
 
     Raises:
-        InputError: no ball has 36 before it.
+        InputError: no ball has 36 balls before it.
     """
     fitting = [
         (row, side.number, len(side.deliveries) - ball.index)
@@ -221,7 +228,7 @@ def _mean(values: Sequence[tuple[float, str]], seed: int) -> Mean:
 
 @terminal_page(min_width=64)
 def render_stability(page: Page, document: Json) -> None:
-    """The document of `stability`."""
+    """Write the result of `stability` to a terminal page."""
     add_opening(page, document, f"do explanations of {document['model']['name']} stay the same?")
     if document["against"] is not None:
         page.paragraph(f"{AGAINST}: {document['against']['name']}", "quiet", indent=0)

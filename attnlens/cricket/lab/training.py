@@ -55,7 +55,7 @@ from attnlens.errors import InputError
 
 _VALIDATION_SHARE = 0.1
 _MAX_NAMED_MATCHES: Final = 8
-"""Left-out matches that are named in the report."""
+"""The most left-out matches that the report names."""
 
 _NO_VALIDATION = (
     "give the same day to --train-until and --validate-until to train without validation"
@@ -63,11 +63,11 @@ _NO_VALIDATION = (
 
 R = TypeVar("R", bound=Schedule)
 Setting: TypeAlias = float | dict[str, int]
-"""The value of a setting or a size; the heads are counted by scale."""
+"""The value of a setting or a size; the number of heads is given by scale."""
 
 KINDS: Final = ("int", "float")
 _FIXED: Final = ("outcomes", "happened", "features", "context", "tokens")
-"""Sizes that follow from a model's features and tokens."""
+"""Sizes that are determined by a model's features and tokens."""
 
 _MAX_SIZE: Final = 4096
 _MAX_VALUE: Final = 1e9
@@ -76,12 +76,14 @@ _BOUNDS: Final[Mapping[str, tuple[float, float]]] = {
     **dict.fromkeys(("average", "dropout"), (0, 0.9999)),
     **dict.fromkeys(("seed", "warm_up"), (0, _MAX_VALUE)),
 }
-"""Ranges of settings. Others: shares to hide 0 to 1, integers from 1, other numbers from 0."""
+"""The valid ranges of settings. By default, shares to hide are from 0 to 1, integers start
+at 1, and other numbers start at 0.
+"""
 
 
 @dataclass(frozen=True)
 class ModelKind(Generic[R]):
-    """The settings of one kind of model: its recipe, its sizes, and heads by scale."""
+    """The settings of one kind of model: its hyperparameters, its sizes, and its heads by scale."""
 
     recipe: type[R]
     sizes: type
@@ -89,7 +91,7 @@ class ModelKind(Generic[R]):
 
     @property
     def settings(self) -> dict[str, str]:
-        """Every setting and its type."""
+        """Return every setting and its type."""
         kinds = {
             field.name: str(field.type)
             for field in (*fields(self.recipe), *fields(self.sizes))
@@ -105,10 +107,10 @@ OVERS: Final = ModelKind(OverHyperparameters, OverSizes, {})
 def recipe_and_sizes(
     kind: ModelKind[R], words: Sequence[str], overrides: Mapping[str, Setting]
 ) -> tuple[R, dict[str, Setting]]:
-    """The recipe, and the sizes that differ from the default.
+    """Return the hyperparameters, and the sizes that differ from the default.
 
-    ``words`` are such as ``learning_rate=0.001``, ``heads.medium=8`` or ``null=null``;
-    ``overrides`` are values by name.
+    ``words`` are texts such as ``learning_rate=0.001``, ``heads.medium=8`` or ``null=null``.
+    ``overrides`` maps names to values.
 
     Raises:
         InputError: a name is not a setting, or its value is invalid.
@@ -138,7 +140,7 @@ def _parted(word: str) -> tuple[str, Any]:
 
 
 def _checked(name: str, value: Any, kind: str) -> Any:
-    """``value``, if it has the type of the setting and is within `_BOUNDS`."""
+    """Return ``value`` if it has the type of the setting and is within `_BOUNDS`."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     fits = number and (kind == "float" or float(value).is_integer())
     if not fits:
@@ -157,13 +159,14 @@ class TrainingPlan:
     """The data of a training run.
 
     Attributes:
-        train_until: the last day of training; ``None`` leaves the last tenth of the days
-            to validation.
-        validate_until: the last day of validation; ``None`` is the last day of the matches. If it
+        train_until: the last day of training; if ``None``, the last tenth of the days is used for
+            validation.
+        validate_until: the last day of validation; if ``None``, the last day of the matches. If it
             equals ``train_until``, there is no validation and no early stopping.
-        sizes: fields of `Sizes` (of overs: `SMALL`) that differ from the default.
-        teacher: ``boosted_trees`` or ``None``; for the predictor only, as is ``head_balls``.
-        head_balls: balls to sample for the heads' names; three times as many for effects of hiding.
+        sizes: the fields of `Sizes` that differ from the default (for overs, from `SMALL`).
+        teacher: ``boosted_trees`` or ``None``; only for the predictor of balls.
+        head_balls: the number of balls sampled to name the heads; three times as many are sampled
+            for the effects of hiding. Only for the predictor of balls.
     """
 
     train_until: datetime.date | None = None
@@ -180,10 +183,10 @@ def train(
     recipe: Hyperparameters,
     loop: TrainingLoop,
 ) -> TrainedPredictor:
-    """Read, rate, train and write a predictor of balls to ``out``.
+    """Read the matches, compute ratings, train a predictor of balls, and write it to ``out``.
 
     Raises:
-        InputError: no matches, or none on one side of the split.
+        InputError: there are no matches, or none on one side of the split.
         CheckpointError: the saved state belongs to another run.
     """
     if plan.teacher and find_spec("lightgbm") is None:  # fail before the slow part
@@ -202,7 +205,7 @@ def train(
     loop.report(f"{balls} balls to train on, {checked} to check")
     teacher = None
     if plan.teacher:
-        # The first process fits the trees while the others on its machine wait.
+        # The first process fits the trees while the other processes on its machine wait.
         local = int(os.environ.get("LOCAL_WORLD_SIZE", "1")) if loop.among.count > 1 else 1
         threads = min(torch.get_num_threads() * local, os.cpu_count() or 1)
         teacher = teach(training, seed=recipe.seed, threads=threads, loop=loop)
@@ -250,7 +253,7 @@ def train_overs(
     recipe: OverHyperparameters,
     loop: TrainingLoop,
 ) -> TrainedOvers:
-    """As `train`, for the encoder-decoder of overs."""
+    """Train the encoder-decoder of overs, as `train` does for the predictor of balls."""
     made: Callable[..., OverSizes] = OverSizes
     sizes = made(**{**SMALL, **plan.sizes})
     split, loop, base = _begun(sources, plan, recipe, loop)
@@ -281,12 +284,12 @@ TRAINERS: Final[Mapping[str, tuple[ModelKind[Any], Callable[..., Trained]]]] = {
     "temporal": (_PREDICTOR, train),
     "cricket": (OVERS, train_overs),
 }
-"""The settings and the trainer of each model of ``attnlens lab train``."""
+"""The settings and the training function for each model of ``attnlens lab train``."""
 
 
 @dataclass(frozen=True, slots=True)
 class DateSplit:
-    """The matches of a plan: ``training`` ones, and all ``used`` ones with validation."""
+    """The matches of a plan: the ``training`` matches, and all ``used`` matches with validation."""
 
     train_until: datetime.date
     validate_until: datetime.date
@@ -294,7 +297,7 @@ class DateSplit:
     used: list[Match]
 
     def card(self, recipe: Schedule, fitted: TrainedModel[Any]) -> dict[str, Any]:
-        """The card of a checkpoint."""
+        """Return the card of a checkpoint."""
         return {
             "trained_from": min(match.dates[0] for match in self.training).isoformat(),
             "trained_until": self.validate_until.isoformat(),
@@ -313,7 +316,7 @@ def _begun(
     recipe: Schedule,
     loop: TrainingLoop,
 ) -> tuple[DateSplit, TrainingLoop, BaseModel]:
-    """The split, the loop with a mark of the matches, and the scoreboard's model."""
+    """Return the split, the loop with a hash of the matches, and the scoreboard's model."""
     split = split_matches(read_dated(sources, loop.report), plan, sources[0])
     played = [
         (
@@ -335,7 +338,8 @@ def _begun(
 def split_matches(matches: Sequence[Match], plan: TrainingPlan, source: str) -> DateSplit:
     """Split matches by date into training and validation.
 
-    Neither last day is later than the last match, so that the card holds days that were used.
+    Neither last day is later than the last match, so that the dates on the card are those of
+    matches that were used.
 
     Raises:
         InputError: the days are in the wrong order, or leave nothing to train or validate on.
@@ -368,9 +372,9 @@ def split_matches(matches: Sequence[Match], plan: TrainingPlan, source: str) -> 
 
 
 def read_dated(sources: Sequence[str], report: Report) -> list[Match]:
-    """Read the dated matches, each once, oldest first.
+    """Read the matches with a date, each match once, oldest first.
 
-    A match whose stated result does not follow from its balls is left out and reported.
+    A match is left out and reported if its stated result does not follow from its balls.
 
     Raises:
         InputError: no match is left.
@@ -405,5 +409,5 @@ def _report_written(out: str | os.PathLike[str], report: Report) -> None:
 
 
 def use_threads(count: int | None, among: int = 1) -> None:
-    """Set torch's number of threads; by default a process's share of the machine's cores."""
+    """Set torch's number of threads; the default is a process's share of the machine's cores."""
     torch.set_num_threads(count or max(1, (os.cpu_count() or 1) // among))

@@ -1,4 +1,4 @@
-"""A training run of any model: epochs of steps, and resuming after a stop."""
+"""The training loop for all models: epochs of steps, and resuming after an interruption."""
 
 from __future__ import annotations
 
@@ -25,12 +25,16 @@ from attnlens.files import Floats32, written_beside
 _CPU: Final = torch.device("cpu")
 
 _LONGEST_WAIT: Final = datetime.timedelta(hours=12)
-"""Other processes wait this long while the first one fits a teacher or names the heads."""
+"""The longest time that other processes wait while the first one fits a teacher or names
+the heads.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Processes:
-    """This process's rank, the number of processes, and its device; the first one writes."""
+    """This process's rank, the number of processes, and its device; only the first process
+    writes files.
+    """
 
     rank: int = 0
     count: int = 1
@@ -41,11 +45,11 @@ class Processes:
         return self.rank == 0
 
     def share(self, rows: list[int]) -> list[int]:
-        """This process's part of a batch; it may be empty."""
+        """Return this process's part of a batch, which may be empty."""
         return rows[self.rank :: self.count]
 
     def add_up(self, values: Tensor) -> Tensor:
-        """The sum over all processes, in place."""
+        """Sum a tensor over all processes, in place."""
         if self.count > 1:
             distributed.all_reduce(values)
         return values
@@ -55,7 +59,7 @@ class Processes:
         if self.count == 1:
             return
         parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
-        # Parameters without a gradient in any process must not decay either.
+        # A parameter that has no gradient in any process must not be changed by weight decay.
         had = torch.tensor(
             [float(parameter.grad is not None) for parameter in parameters], device=self.device
         )
@@ -63,7 +67,7 @@ class Processes:
             (torch.zeros_like(parameter) if parameter.grad is None else parameter.grad).flatten()
             for parameter in parameters
         ]
-        # One exchange for all gradients: each exchange has a fixed cost.
+        # All gradients are exchanged at once, since each exchange has a fixed cost.
         sizes = [len(parameters), *(parameter.numel() for parameter in parameters)]
         users, *sums = torch.split(self.add_up(torch.cat([had, *gradients])), sizes)
         for parameter, count, total in zip(parameters, users.tolist(), sums, strict=True):
@@ -71,7 +75,7 @@ class Processes:
                 parameter.grad = total.view_as(parameter)
 
     def from_first(self, make: Callable[[], Floats32]) -> Floats32:
-        """The first process's array in every process; raises `InputError` if it failed."""
+        """Return the first process's array in every process; raise `InputError` if it failed."""
         if self.count == 1:
             return make()
         made: list[Floats32 | None] = [None]
@@ -79,7 +83,8 @@ class Processes:
             if self.first:
                 made = [make()]
         finally:
-            # Also if the first one failed: the others would wait for ever.
+            # This runs even if the first process failed, since the others would otherwise wait for
+            # ever.
             distributed.broadcast_object_list(made, 0, device=self.device)
         if made[0] is None:
             raise InputError("the first process failed", remedy="see its message")
@@ -96,12 +101,12 @@ _ONE_PROCESS: Final = Processes()
 
 
 def processes(device: str = "cpu") -> Processes:
-    """The processes of this run, from the environment that ``torchrun`` sets.
+    """Return the processes of this run, from the environment variables that ``torchrun`` sets.
 
-    On ``cuda`` each has its own GPU.
+    On ``cuda`` each process has its own GPU.
 
     Raises:
-        InputError: ``cuda`` where there is none, or processes that cannot find each other.
+        InputError: ``cuda`` is not available, or the processes cannot connect to each other.
     """
     if device == "cuda" and not torch.cuda.is_available():
         raise InputError("--device cuda: torch finds no GPU here", remedy="use --device cpu")
@@ -125,26 +130,27 @@ M = TypeVar("M", bound=nn.Module)
 T = TypeVar("T")
 ParameterGroup: TypeAlias = dict[str, list[nn.Parameter] | float]
 Epoch = dict[str, float]
-"""Its number, ``epoch``, and the losses ``train`` and, with validation, ``validation``."""
+"""The number ``epoch``, and the losses ``train`` and, with validation, ``validation``."""
 
 _DAMAGE: Final = (
     *(pickle.UnpicklingError, EOFError, OSError, RuntimeError),
     *(AttributeError, LookupError, TypeError, ValueError),
 )
-"""What torch raises on bytes that are not a saved state."""
+"""The errors that torch raises for bytes that are not a saved state."""
 
 _PARTS: Final = ("model", "best_model", "optimiser", "schedule")
-"""The parts of a run with a ``state_dict``."""
+"""The parts of a run that have a ``state_dict``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """The settings that every recipe has.
+    """The settings that are common to all models.
 
     Attributes:
-        warm_up: steps of rising learning rate, then a cosine down to ``final``.
-        average: decay of the moving average of the weights that is kept.
-        patience: epochs without a lower validation loss before the run stops.
+        warm_up: the number of steps of rising learning rate, followed by a cosine schedule down to
+            ``final``.
+        average: the decay of the moving average of the weights.
+        patience: the number of epochs without a lower validation loss after which the run stops.
     """
 
     epochs: int = 8
@@ -160,13 +166,13 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True)
 class TrainingLoop:
-    """A run's state file, reports and processes.
+    """The state file, the progress reports and the processes of a run.
 
     Attributes:
-        state: where to save the state to resume from.
-        mark: a hash of its matches, sizes and teacher.
-        report: called with progress; of several processes only the first one reports.
-        among: its processes; only the first one writes.
+        state: the path where the state for resuming is saved.
+        mark: a hash of the run's matches, sizes and teacher.
+        report: called with progress; only the first of several processes reports.
+        among: the processes of the run; only the first one writes files.
     """
 
     state: Path | None = None
@@ -175,20 +181,21 @@ class TrainingLoop:
     among: Processes = _ONE_PROCESS
 
     def sibling_path(self, name: str) -> Path | None:
-        """A file of this run beside its state; ``None`` without a state."""
+        """Return the path of a file of this run next to its state, or ``None`` without a state."""
         if self.state is None:
             return None
         return self.state.with_name(f"{self.state.name}.{self.mark[:12]}.{name}")
 
 
 class TrainingSet(ABC, Generic[M, T]):
-    """The data of a training run: rows of one kind, and the loss of some of them.
+    """The data of a training run: rows of one kind, and the loss of a batch of rows.
 
     Attributes:
-        train, check: rows to train on and to validate on; without the latter no validation.
-        at_once, checked_at_once: rows in a step, and in a pass of validation.
-        noise: lengths change by up to this much when rows of similar length are put together.
-        unit: what the loss is counted over.
+        train, check: the rows for training and for validation; if ``check`` is empty, there is no
+            validation.
+        at_once, checked_at_once: the number of rows per training step, and per validation pass.
+        noise: the lengths are randomly changed by up to this amount when rows are sorted by length.
+        unit: the name of the units over which the loss is averaged.
     """
 
     unit: ClassVar[str]
@@ -200,10 +207,10 @@ class TrainingSet(ABC, Generic[M, T]):
 
     @abstractmethod
     def length(self, row: T) -> int:
-        """The length of a row; rows of similar length are batched together."""
+        """Return the length of a row; rows of similar length are batched together."""
 
     def weight(self, row: T) -> int:
-        """The number of units that the loss of a row is summed over."""
+        """Return the number of units over which the loss of a row is summed."""
         return self.length(row)
 
     @abstractmethod
@@ -214,10 +221,10 @@ class TrainingSet(ABC, Generic[M, T]):
         device: torch.device,
         generator: np.random.Generator | None = None,
     ) -> Tensor:
-        """The summed loss of some rows; in training a ``generator`` selects what is hidden."""
+        """Return the summed loss of a batch; in training, ``generator`` selects what is hidden."""
 
     def batches(self, generator: np.random.Generator) -> list[list[int]]:
-        """The training rows' numbers, in batches of similar length, in random order."""
+        """Return the indices of the training rows in batches of similar length, in random order."""
         lengths = np.array([self.length(row) for row in self.train])
         order = np.argsort(lengths + self.noise * generator.random(len(lengths)))
         starts = range(0, len(order), self.at_once)
@@ -226,7 +233,7 @@ class TrainingSet(ABC, Generic[M, T]):
         return batches
 
     def measure(self, model: M, among: Processes = _ONE_PROCESS) -> float:
-        """The mean loss of the rows to validate on, in nats per unit."""
+        """Return the mean loss of the validation rows, in nats per unit."""
         model.eval()
         sums = torch.zeros(2, dtype=torch.float64, device=among.device)
         order = sorted(range(len(self.check)), key=lambda row: self.length(self.check[row]))
@@ -243,14 +250,16 @@ class TrainingSet(ABC, Generic[M, T]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainedModel(Generic[M]):
-    """A trained model and its history by epoch; losses in nats per unit."""
+    """A trained model and its losses by epoch, in nats per unit."""
 
     model: M
     history: list[Epoch]
 
 
 def decay_groups(model: nn.Module, weight_decay: float) -> list[ParameterGroup]:
-    """Matrices decay; vectors, norms, bias tables and embeddings do not."""
+    """Group parameters: matrices have weight decay; vectors, norms, bias tables and
+    embeddings have none.
+    """
     decayed: list[nn.Parameter] = []
     free: list[nn.Parameter] = []
     for name, parameter in model.named_parameters():
@@ -264,7 +273,7 @@ def decay_groups(model: nn.Module, weight_decay: float) -> list[ParameterGroup]:
 
 
 class WeightAverage:
-    """A moving average of a model's weights, with the start's bias taken out."""
+    """A moving average of a model's weights, corrected for the bias of its start."""
 
     def __init__(self, model: nn.Module, decay: float) -> None:
         self.decay = decay
@@ -288,8 +297,9 @@ class WeightAverage:
 class RunState(Generic[M]):
     """The state of a run between two epochs.
 
-    ``model`` is the model after the last step, ``best_model`` the best averaged one so far, and
-    ``best`` its loss in nats per unit. ``seconds`` is the training time of all starts.
+    ``model`` is the model after the last step. ``best_model`` is the best averaged model so far,
+    and ``best`` is its loss in nats per unit. ``seconds`` is the training time, summed over all
+    starts of the run.
     """
 
     model: M
@@ -303,7 +313,7 @@ class RunState(Generic[M]):
 
     @classmethod
     def new(cls, model: M, recipe: Schedule, steps: int) -> RunState[M]:
-        """The state before the first of ``steps`` steps."""
+        """Return the state before the first of ``steps`` steps."""
         optimiser = torch.optim.AdamW(
             decay_groups(model, recipe.weight_decay), lr=recipe.learning_rate, betas=(0.9, 0.98)
         )
@@ -320,13 +330,13 @@ class RunState(Generic[M]):
 
     @property
     def since_better(self) -> int:
-        """Epochs without a better validation loss."""
+        """The number of epochs since the best validation loss."""
         losses = [epoch["validation"] for epoch in self.history]
         return len(losses) - 1 - losses.index(min(losses)) if losses else 0
 
     def save(self, path: Path, recipe: Schedule, mark: str) -> None:
-        """Write the run, whole or not at all, so that it can go on after a power cut, too."""
-        # Into a file of Python's: of a path, torch would not say why it cannot be written.
+        """Write the run atomically, so that it can be resumed even after a power cut."""
+        # A Python file is passed, since torch does not report why a path cannot be written.
         with written_beside(path, lasting=True) as part, part.open("wb") as file:
             torch.save(
                 {
@@ -342,7 +352,7 @@ class RunState(Generic[M]):
             )
 
     def go_on(self, path: Path, recipe: Schedule, mark: str) -> None:
-        """Resume an earlier run; raises as `saved_run`."""
+        """Resume an earlier run; raise the same errors as `saved_run`."""
         saved = saved_run(path, recipe, mark)
         try:
             for name in _PARTS:
@@ -357,10 +367,10 @@ class RunState(Generic[M]):
 
 
 def saved_run(path: Path, recipe: Schedule, mark: str) -> dict[str, Any]:
-    """Read the saved state of a run with this recipe and mark.
+    """Read the saved state of a run with these hyperparameters and this mark.
 
     Raises:
-        CheckpointError: the file is not a run's state, or that of another run.
+        CheckpointError: the file is not the state of a run, or is that of another run.
     """
     try:
         saved = dict(torch.load(path, map_location="cpu", weights_only=True))
@@ -376,22 +386,23 @@ def saved_run(path: Path, recipe: Schedule, mark: str) -> dict[str, Any]:
 
 
 def no_state(path: Path) -> CheckpointError:
-    """The error for a file that is not a run's state."""
+    """Return the error for a file that is not the state of a run."""
     return CheckpointError("is not the state of a training run", path=path, remedy="remove it")
 
 
 def run_training(
     make: Callable[[], M], training_set: TrainingSet[M, T], recipe: Schedule, loop: TrainingLoop
 ) -> TrainedModel[M]:
-    """Train a model, initialised with the recipe's seed.
+    """Train a model that is initialised with the seed in ``recipe``.
 
-    With validation the epoch with the lowest validation loss is kept, and the run stops after
-    `Schedule.patience` epochs without a lower one. Without validation the last epoch is kept. If
-    the loop has a state file, the run is saved there after every epoch and resumed from there. On
-    the same machine and threads the same seed gives the same weights either way.
+    With validation, the epoch with the lowest validation loss is kept, and the run stops after
+    `Schedule.patience` epochs without a lower loss. Without validation, the last epoch is kept. If
+    the loop has a state file, the run is saved there after every epoch and resumed from there. With
+    or without resuming, the same seed gives the same weights on the same machine with the same
+    number of threads.
 
     Raises:
-        CheckpointError: the state is not of this recipe and mark.
+        CheckpointError: the state is for other hyperparameters or another mark.
         InputError: the loss became infinite or NaN.
     """
     state, report, among = loop.state, loop.report, loop.among
@@ -435,7 +446,7 @@ def _epoch(
     loop: TrainingLoop,
     epoch: int,
 ) -> float:
-    """Take the steps of one epoch and return the mean training loss."""
+    """Run the steps of one epoch and return the mean training loss."""
     among, steps = loop.among, -(-len(training_set.train) // training_set.at_once)
     torch.manual_seed((recipe.seed * 1000 + epoch) * 1000 + among.rank)
     started, total = time.perf_counter(), recipe.epochs * steps

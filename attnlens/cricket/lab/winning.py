@@ -1,4 +1,4 @@
-"""The value of states: fitted on how matches ended, and evaluated on matches it has not seen."""
+"""Fit the model of win probabilities to match results, and evaluate it on unseen matches."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ from attnlens.render.canvas import Cell, Page, Words, add_table, terminal_page
 from attnlens.render.numbers import interval
 
 _HALF_LIFE: Final = 6 * 365.25
-"""Days after which a match counts half in the value of states."""
+"""The age in days at which the weight of a match is halved."""
 
 _RIDGE: Final = 20.0
 _NEWTON_STEPS: Final = 15
@@ -64,19 +64,23 @@ _REWEIGHTINGS: Final = 3
 
 
 WinRows = dict[str, Floats]
-"""States before every ball of decided matches, columns ``(rows,)`` by name; nothing of none.
+"""The states before every ball of decided matches, as columns ``(rows,)`` by name; empty without
+matches.
 
-``chase``: whether the side bats second; ``score``, ``left``, ``wickets``: the state; ``quota`` and
-``target``: what is played for; ``total``: what the innings came to; ``level``, ``batting``,
-``bowling``: `attnlens.cricket.predictor.form.PreMatch`; ``won``: by the batting side, a half for a
-tie; ``day``: of the match, as an ordinal; ``match``: its number.
+``chase``: whether the side bats second. ``score``, ``left``, ``wickets``: the state. ``quota`` and
+``target``: the length and the target of the innings. ``total``: the final total of the innings.
+``level``, ``batting``, ``bowling``: see `attnlens.cricket.predictor.form.PreMatch`. ``won``: 1 if
+the batting side won, 0 if it lost, 0.5 for a tie. ``day``: the ordinal of the match's day.
+``match``: the number of the match.
 """
 
 
 def dated_contests(
     matches: Iterable[Match], base: BaseModel
 ) -> Iterator[tuple[Match, Innings, Contest]]:
-    """Every innings whose states have a value, with the form of the days before its match."""
+    """Yield every innings with defined win probabilities, with the form before the day of
+    its match.
+    """
     form = Form()
     for day, played in by_date(matches):
         summaries = []
@@ -93,7 +97,7 @@ def dated_contests(
 
 
 def win_rows(contests: Iterable[tuple[Match, Innings, Contest]]) -> WinRows:
-    """The rows of innings of matches that somebody won or that were tied; others are left out."""
+    """Return the rows of all matches with a winner or a tie; other matches are left out."""
     parts: list[WinRows] = []
     numbers: dict[str, int] = {}
     for match, side, contest in contests:
@@ -120,7 +124,7 @@ def win_rows(contests: Iterable[tuple[Match, Innings, Contest]]) -> WinRows:
 def fit_win(
     rows: WinRows, last_over: Floats | None = None, *, report: Report = silent
 ) -> WinModel | None:
-    """The value of states, fitted on all rows; ``None`` without first innings or chases."""
+    """Fit the win model on all rows; return ``None`` if there are no first innings or no chases."""
     second = rows["chase"] > 0 if rows else np.zeros(0, bool)
     if second.all() or not second.any():
         return None
@@ -171,10 +175,10 @@ def refit_win(
     until: datetime.date,
     report: Report = silent,
 ) -> TrainedPredictor:
-    """The predictor with its value of states fitted again, on the matches up to a day.
+    """Return the predictor with its win model refitted on the matches up to a day.
 
     Raises:
-        InputError: they hold no first innings or no chase of a match that somebody won.
+        InputError: the matches have no first innings or no chase of a match with a winner.
     """
     fitted = [
         match
@@ -200,9 +204,10 @@ def _in_parts(make: Callable[..., Floats], columns: Sequence[Floats]) -> Floats3
 
 
 def _fit_logistic(features: Floats32, won: Floats, counts: Floats, n_rising: int) -> Floats:
-    """Weights of a logistic model, the first ``n_rising`` not negative.
+    """Return the weights of a logistic model; the first ``n_rising`` weights are not negative.
 
-    Newton's method with a ridge on standardised features; each step is a quadratic programme.
+    The fit uses Newton's method with a ridge penalty on standardised features. Each step is a
+    quadratic programme.
     """
     scale = features.std(0)
     scale[scale == 0] = 1
@@ -226,9 +231,9 @@ def _fit_logistic(features: Floats32, won: Floats, counts: Floats, n_rising: int
 
 
 def _minimise(hessian: Floats, linear: Floats, start: Floats, n_positive: int) -> Floats:
-    """The weights that minimise ``w @ hessian @ w / 2 - linear @ w``, coordinate by coordinate.
+    """Minimise ``w @ hessian @ w / 2 - linear @ w`` by coordinate descent and return the weights.
 
-    The first ``n_positive`` are not negative.
+    The first ``n_positive`` weights are not negative.
     """
     weights = start.copy()
     for _ in range(_SWEEPS):
@@ -245,23 +250,23 @@ _IPL: Final = "Indian Premier League"
 _SLOPE_DRAWS: Final = 200
 _SLOPE_STEPS: Final = 15
 _MIN_CHASES: Final = 20
-"""Fewer matches have no slope."""
+"""With fewer matches than this, no slope is computed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EvaluatedStates:
-    """The state before every ball of the evaluated matches that somebody won.
+    """The state before every ball of the evaluated matches with a winner.
 
     Attributes:
-        rows: the states, and who won; see `attnlens.cricket.lab.winning.WinRows`.
-        probabilities: that the batting side wins, before the ball ``(balls,)``.
-        in_range: whether a first innings' total was in its projected range ``(balls,)``; NaN in a
-            chase.
+        rows: the states and the results; see `attnlens.cricket.lab.winning.WinRows`.
+        probabilities: the batting side's win probability before each ball ``(balls,)``.
+        in_range: whether the total of the first innings was in its projected range ``(balls,)``;
+            NaN in a chase.
         kinds: the kind of each match ``(matches,)``.
-        jumps: by how much the value moved between the innings, ``(matches,)``; NaN where the
-            target was revised or the chase has no value.
-        moves: by how much it moved between balls within innings, ``(matches,)``.
-        left_out: matches that nobody won, or that rain decided.
+        jumps: the change of the win probability between the innings, ``(matches,)``; NaN if the
+            target was revised or the chase has no win probability.
+        moves: the change of the win probability between balls within the innings, ``(matches,)``.
+        left_out: the number of matches without a winner, or decided by a rain rule.
     """
 
     rows: WinRows
@@ -274,7 +279,7 @@ class EvaluatedStates:
 
 
 def kind_of(match: Match) -> str:
-    """The row of the table in which a match counts."""
+    """Return the row of the table in which a match is counted."""
     if competition_of(match) == _IPL:
         return "IPL"
     names = {0: KINDS[0], 1: "other leagues"}
@@ -282,10 +287,10 @@ def kind_of(match: Match) -> str:
 
 
 def evaluate_states(held: HeldOut, report: Report = silent) -> EvaluatedStates:
-    """The win probability before every ball, with the form of each match's date.
+    """Compute the win probability before every ball, with the form as of each match's date.
 
     Raises:
-        InputError: the checkpoint knows no value of states, or no evaluated match has a winner.
+        InputError: the checkpoint has no win model, or no evaluated match has a winner.
     """
     win = held.predictor.win
     if win is None:
@@ -332,17 +337,19 @@ def evaluate_states(held: HeldOut, report: Report = silent) -> EvaluatedStates:
 def win_evaluation(
     held: HeldOut, states: EvaluatedStates, baselines: Sequence[str], report: Report = silent
 ) -> Json:
-    """The document of ``attnlens lab evaluate --win``.
+    """Return the JSON result of ``attnlens lab evaluate --win``.
 
-    ``kinds`` has a row for each kind of match and one for all. Brier of the batting side's
-    probability; expected calibration error; ``differences``: the model's Brier less that of a
-    model of the state alone; ``coverage``: share of first innings' totals in the projected range,
-    by ball. At the end of first innings, for the side that batted: ``slope`` of who won on the
-    log-odds, and ``excess``: mean probability minus share of wins. ``jump``: mean absolute move
-    between the innings; ``moves``: between balls, summed over an innings.
+    ``kinds`` has a row for each kind of match, and one for all matches. The scores are the Brier
+    score of the batting side's probability and the expected calibration error. ``differences`` is
+    the model's Brier score minus that of a model of the state alone. ``coverage`` is the share of
+    balls of first innings whose projected range contains the total. Two figures are for the end of
+    the first innings, for the side that batted: ``slope`` is the slope of the result on the
+    log-odds, and ``excess`` is the mean probability minus the share of wins. ``jump`` is the mean
+    absolute change between the innings. ``moves`` is the absolute change between balls, summed over
+    an innings.
 
     Args:
-        baselines: of ``logistic`` and ``boosted_trees``.
+        baselines: names from ``logistic`` and ``boosted_trees``.
     """
     baseline_probs, left_out = state_models(held, states.rows, baselines, report)
     match = states.rows["match"].astype(np.int64)
@@ -376,13 +383,14 @@ def win_evaluation(
 def state_models(
     held: HeldOut, test: WinRows, names: Sequence[str], report: Report = silent
 ) -> tuple[dict[str, Floats], dict[str, str]]:
-    """Win probabilities for ``test`` of models that know the state alone; why others are missing.
+    """Return win probabilities for ``test`` by models of the state alone, and why others are
+    missing.
 
-    They are fitted on the matches that the model was trained on, separately for first innings and
-    chases. They know neither the sides nor the competition.
+    The models are fitted on the matches that the predictor was trained on, separately for first
+    innings and chases. They use neither the sides nor the competition.
 
     Args:
-        names: of ``logistic`` and ``boosted_trees``.
+        names: names from ``logistic`` and ``boosted_trees``.
     """
     train_ids = match_ids(held, None, last_weights_day(held))
     reason = why_not(held, train_ids)
@@ -495,7 +503,7 @@ def _mean(values: Floats) -> float | None:
 
 
 def _slope(probs: Floats, came: Floats) -> Estimate:
-    """The slope of who won on its log-odds, with an interval over matches."""
+    """Return the slope of the results on the log-odds, with an interval over matches."""
     if len(came) < _MIN_CHASES:
         return Estimate(None, None)
     odds = log_odds(probs.clip(SMALLEST, 1 - SMALLEST)[:, None], [0])
@@ -517,7 +525,7 @@ def _logistic_slope(odds: Floats, came: Floats) -> float:
 
 @terminal_page(min_width=64)
 def render_winning(page: Page, document: Json) -> None:
-    """The document of `win_evaluation`."""
+    """Write the result of `win_evaluation` to a terminal page."""
     add_title(page, document, "who wins, by {name}, before {balls} of {matches}, {first} to {last}")
     if document["left_out"]:
         left = count(document["left_out"], "match", "matches")
