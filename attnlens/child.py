@@ -1,8 +1,8 @@
-"""A stranger's file is opened in a process of its own: bounded, without standard input.
+"""Open untrusted files in a separate process with limited resources and no standard input.
 
-The child gets its question as JSON, and answers in lines of JSON: nothing that it says is
-unpickled or run. Its bounds are those of `setrlimit` and the parent's clock; where the system has
-no `setrlimit` (Windows) the clock alone, and on macOS the memory is not bounded.
+The child receives its question as JSON and answers with lines of JSON, so nothing it sends is
+unpickled or executed. `setrlimit` and the parent's clock limit the child. On Windows, which has no
+`setrlimit`, only the clock does. On macOS, memory is not limited.
 
 Reference: https://man7.org/linux/man-pages/man2/getrlimit.2.html
 """
@@ -30,7 +30,7 @@ from attnlens.files import Json
 
 _PARENT_POLL_SECONDS: Final = 1.0
 _ALLOCATION_FAILED: Final = "can't allocate memory"
-"""What torch's RuntimeError says where a MemoryError would be expected."""
+"""The text of the RuntimeError that torch raises instead of a MemoryError."""
 
 Report = Callable[[str], None]
 
@@ -41,15 +41,15 @@ def _say_nothing(_: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What a child may use.
+    """The resource limits of a child process.
 
     Attributes:
-        memory: bytes of private memory (``RLIMIT_DATA``); a mapped file does not count.
-        cpu_seconds: of processor time, all threads together.
-        silent_seconds: of the clock without a line from the child.
-        answer: bytes of all lines that it writes.
-        remedy: what to do where these do not suffice.
-        writes: whether it may write files.
+        memory: bytes of private memory (``RLIMIT_DATA``); mapped files do not count.
+        cpu_seconds: processor time in seconds, all threads together.
+        silent_seconds: the longest time in seconds without a line from the child.
+        answer: the largest number of bytes of all its lines together.
+        remedy: the advice in the error message if a limit is exceeded.
+        writes: whether the child may write files.
     """
 
     memory: int
@@ -66,16 +66,17 @@ class Bounds:
 def in_child(
     function: str, question: Json, bounds: Bounds, *, path: str, report: Report = _say_nothing
 ) -> Any:
-    """What ``module:function`` of attnlens returns in a process of its own.
+    """Run ``module:function`` of attnlens in a separate process and return its result.
 
     Args:
-        function: takes the question's values by name, and ``report``; returns what JSON can hold.
+        function: takes the question's values as keyword arguments, and ``report``; its result must
+            be JSON.
         path: the file that is opened, for messages.
-        report: is told what the child reports meanwhile.
+        report: a function called with each progress report of the child.
 
     Raises:
-        AttnlensError: what the child raised, or an InputError where it raised one.
-        InputError: it crashed, or went beyond its bounds.
+        AttnlensError: the error that the child raised.
+        InputError: the child crashed or exceeded a limit.
     """
     *_, answer = answers_of_child(function, question, bounds, path=path, report=report)
     return answer
@@ -84,14 +85,14 @@ def in_child(
 def answers_of_child(
     function: str, question: Json, bounds: Bounds, *, path: str, report: Report = _say_nothing
 ) -> Iterator[Any]:
-    """Every value of a function that yields several, as `in_child` has one.
+    """Yield every value of a generator function, run as in `in_child`.
 
     Raises:
-        AttnlensError: as `in_child`.
+        AttnlensError: as in `in_child`.
     """
     paths = (os.path.abspath(folder) for folder in sys.path if folder)
     process = subprocess.Popen(
-        # -P: no module of the current folder takes the place of one of ours.
+        # -P: otherwise a module in the current folder could replace one of attnlens.
         [sys.executable, "-P", "-m", "attnlens.child"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -125,12 +126,12 @@ def answers_of_child(
 
 
 def _messages(stream: IO[bytes], bounds: Bounds, path: str) -> Iterator[tuple[str, Any]]:
-    """Each line of a child, a pair in JSON, until it closes its end."""
+    """Yield each line of a child, a pair in JSON, until the child closes its end."""
     lines: SimpleQueue[bytes] = SimpleQueue()
 
     def read() -> None:
         room = bounds.answer
-        with suppress(ValueError, OSError):  # closed by our own end
+        with suppress(ValueError, OSError):  # the parent has closed its end
             while line := stream.readline(room + 1):
                 room -= len(line)
                 lines.put(line)
@@ -153,7 +154,7 @@ def _messages(stream: IO[bytes], bounds: Bounds, path: str) -> Iterator[tuple[st
         try:
             kind, value = json.loads(line)
         except ValueError:
-            return  # cut short, as it was stopped
+            return  # cut off, because the child was stopped
         yield kind, value
 
 
@@ -169,7 +170,7 @@ def _gigabytes(n_bytes: int) -> str:
 
 
 def _ended(status: int, bounds: Bounds, path: str) -> InputError:
-    """Why a child that did not say goodbye has ended."""
+    """Explain why a child ended without a final message."""
     if status == -getattr(signal, "SIGXCPU", 0) and status:
         return bounds.exceeded(f"{bounds.cpu_seconds} seconds of processor time", path)
     cause = f"signal {-status}" if status < 0 else f"status {status}"
@@ -185,11 +186,13 @@ def _main() -> None:
     """Answer the question on standard input."""
     function, question, memory, cpu_seconds, writes, parent = json.load(sys.stdin)
     out = os.fdopen(os.dup(1), "wb", buffering=0)
-    # Whatever a library prints or asks: the answer's stream is ours alone, and nobody answers.
+    # Libraries must not print to the stream of answers, nor wait for input that never comes.
     for handle, mode in ((0, os.O_RDONLY), (1, os.O_WRONLY)):
         os.dup2(os.open(os.devnull, mode), handle)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent is interrupted too, and ends us
-    # Python finds a place for temporary files by writing to it, and torch asks at its import.
+    # The parent is interrupted too and stops the child.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Python tests its folder for temporary files by writing to it, and importing torch triggers
+    # this.
     with suppress(FileNotFoundError):
         tempfile.gettempdir()
     _limit(memory, cpu_seconds, writes)
@@ -232,12 +235,12 @@ def _limit(memory: int, cpu_seconds: int, writes: bool) -> None:
         _, most = resource.getrlimit(kind)
         if most != resource.RLIM_INFINITY:
             value = min(value, most)
-        # Beyond the first figure the system sends SIGXCPU, beyond the second SIGKILL.
+        # At the first limit the system sends SIGXCPU, at the second SIGKILL.
         resource.setrlimit(kind, (value, value + 5 * (name == "RLIMIT_CPU")))
 
 
 def _follow(parent: int) -> None:
-    """End with the parent, which may have been killed."""
+    """Exit when the parent ends, because the parent may have been killed."""
     while os.getppid() == parent:
         time.sleep(_PARENT_POLL_SECONDS)
     os._exit(1)

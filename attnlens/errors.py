@@ -1,6 +1,6 @@
-"""Everything attnlens raises on purpose, and the words that its messages count and list with.
+"""All errors that attnlens raises on purpose, and helpers to count and list things in messages.
 
-A domain adds its own errors under `InputError`, in a file of its own.
+A domain defines its own subclasses of `InputError` in a separate file.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from collections.abc import Iterable
 from os import PathLike
 
 _MAX_CHOICES = 12
-"""Names that a message lists."""
+"""The largest number of names listed in a message."""
 
 
 class AttnlensError(Exception):
-    """The root of every error raised by attnlens on purpose; its text is one line."""
+    """The base class of all errors that attnlens raises on purpose; the text is one line."""
 
     def __init__(self, text: str) -> None:
         super().__init__(" ".join(text.split()))
@@ -23,8 +23,8 @@ class AttnlensError(Exception):
 class InputError(AttnlensError):
     """Bad input: what is wrong, where, and what to do about it.
 
-    Its text is one line, ``FILE:LINE: what is wrong; what to do``, with the
-    parts that are not known left out.
+    Its text is one line, ``FILE:LINE: what is wrong; what to do``, without the parts that are
+    unknown.
     """
 
     def __init__(
@@ -46,48 +46,48 @@ class InputError(AttnlensError):
         super().__init__(text)
 
     def without_folder(self) -> str:
-        """Its text with the file's name alone: who reads it may be on another machine."""
+        """Return the text without the file's folder, because readers may be on another machine."""
         folder = os.path.dirname(self.path or "")
         return str(self).replace(f"{folder}{os.sep}", "") if folder else str(self)
 
 
 class CheckpointError(InputError):
-    """Model weights that are missing, damaged or of another kind."""
+    """Model weights are missing, damaged or of the wrong type."""
 
 
 class EndpointError(InputError):
-    """A service that cannot be asked, refuses, or answers what is no answer.
+    """A service cannot be reached, refuses a request, or returns an invalid answer.
 
-    ``status`` is that of HTTP where it refuses.
+    ``status`` is the HTTP status of a refusal.
     """
 
     status: int | None = None
 
 
 class RecordingError(AttnlensError):
-    """A recording that cannot be made or used as asked."""
+    """A recording cannot be made or used as requested."""
 
 
 class UnknownNameError(RecordingError, KeyError):
-    """A name that is not there; its text has those that are."""
+    """A name does not exist; the text lists the existing names."""
 
-    __str__ = Exception.__str__  # a KeyError shows the text in quotes
+    __str__ = Exception.__str__  # a KeyError would show the text in quotes
 
 
 class NothingRecordedError(RecordingError):
-    """The model ran (or did not) and no attention was seen."""
+    """No attention was seen, whether or not the model ran."""
 
 
 class IncompleteRecordingError(RecordingError):
-    """Attention ran that was not seen, or fewer or more records came than were expected."""
+    """Attention ran that was not seen, or the number of records differs from the expected one."""
 
 
 class InterventionError(AttnlensError):
-    """An intervention that cannot be made as asked, or that touched nothing."""
+    """An intervention cannot be made as requested, or changed nothing."""
 
 
 def count(number: int, singular: str, plural: str | None = None) -> str:
-    """``1 site``, ``1,200 sites``; ``plural`` where the plural is not ``singular`` and an s."""
+    """``1 site``, ``1,200 sites``; give ``plural`` if it is not ``singular`` plus an s."""
     return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
 
 

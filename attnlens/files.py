@@ -1,4 +1,4 @@
-"""Files, read and written whole, and type aliases for JSON and for arrays."""
+"""Read and write whole files, and define type aliases for JSON and arrays."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Integers: TypeAlias = "NDArray[np.int64]"
 Flags: TypeAlias = "NDArray[np.bool_]"
 
 Json: TypeAlias = dict[str, Any]
-"""A JSON object: what ``json.loads`` has just read, or what ``json.dumps`` is about to write."""
+"""A JSON object, just read by ``json.loads`` or about to be written by ``json.dumps``."""
 
 
 def read_whole(
@@ -36,15 +36,16 @@ def read_whole(
     remedy: str,
     error: type[InputError] = InputError,
 ) -> bytes:
-    """The bytes of a file, which is no device: reading a pipe would wait for whoever writes to it.
+    """Read the bytes of a regular file; reading a pipe would wait for a writer.
 
     Args:
-        max_bytes: bytes.
-        kind: what it is meant to be, in words.
-        remedy: what to do where it is not.
+        max_bytes: the largest accepted size in bytes.
+        kind: the expected kind of file, for messages.
+        remedy: the advice in the error message.
 
     Raises:
-        InputError: of the type given: missing, no file, unreadable or too large.
+        InputError: (of type ``error``) the file is missing, not a regular file, unreadable or too
+            large.
     """
     if os.path.isdir(path):
         raise error(f"is a directory, not a {kind}", path=path, remedy=remedy)
@@ -68,40 +69,40 @@ def read_whole(
 
 
 def size_of(path: str) -> int:
-    """The bytes of a file, or of the files that lie directly in a folder; 0 where there is none."""
+    """The size of a file, or of the files directly in a folder, in bytes; 0 if nothing exists."""
     if os.path.isdir(path):
         return sum(entry.stat().st_size for entry in os.scandir(path) if entry.is_file())
     return os.path.getsize(path) if os.path.isfile(path) else 0
 
 
 def is_ours(status: os.stat_result, rights: int = stat.S_IWGRP | stat.S_IWOTH) -> bool:
-    """Whether nobody but this user, or the system's, can have written a file or folder.
+    """Whether only this user or the system can have written a file or folder.
 
     Args:
-        rights: the rights that none but its owner may have.
+        rights: the permissions that only the owner may have.
 
     Returns:
-        on Windows, where rights are told otherwise, always true.
+        always true on Windows, where permissions work differently.
     """
     return os.name == "nt" or (status.st_uid in (os.geteuid(), 0) and not status.st_mode & rights)
 
 
 @contextmanager
 def written_beside(path: str | os.PathLike[str], *, lasting: bool = False) -> Iterator[Path]:
-    """A path to write to, beside ``path``; renamed to it if the block ends well.
+    """Yield a temporary path next to ``path``, and rename it to ``path`` if the block succeeds.
 
     Args:
-        lasting: have it on the disk itself before and after the renaming, so that a power cut
-            leaves the old file or the new one, whole, and after this call the new one.
+        lasting: flush to the disk before and after renaming. A power cut then leaves either the
+            complete old file or the complete new file, and after this call the new one.
 
     Raises:
-        InputError: the folder does not exist, or cannot be written to, or its disk is full.
+        InputError: the folder does not exist or is not writable, or the disk is full.
     """
     check_writable(path)
-    target = Path(os.path.realpath(path))  # a link stays one: what it points at is replaced
+    target = Path(os.path.realpath(path))  # keep a link and replace its target
     part = _part_path(target)
     try:
-        # Some libraries make files that nobody else may read.
+        # Some libraries create files that only their owner can read.
         part.touch()
         mode = part.stat().st_mode
         part.unlink()
@@ -110,9 +111,9 @@ def written_beside(path: str | os.PathLike[str], *, lasting: bool = False) -> It
         if lasting:
             _settle(part, os.O_RDWR)
         os.replace(part, target)
-        if lasting and os.name != "nt":  # where folders cannot be opened
+        if lasting and os.name != "nt":  # Windows cannot open folders
             _settle(target.parent, os.O_RDONLY)
-    except (AttnlensError, BrokenPipeError):  # a pipe that broke is stdout or stderr
+    except (AttnlensError, BrokenPipeError):  # a broken pipe is that of stdout or stderr
         raise
     except Exception as error:
         if _error_number(error) is None:
@@ -125,7 +126,7 @@ def written_beside(path: str | os.PathLike[str], *, lasting: bool = False) -> It
 
 @contextmanager
 def writing(path: str | os.PathLike[str]) -> Iterator[None]:
-    """A block whose errors of the system's become the one line for a file not written."""
+    """Turn the system's errors in this ``with`` block into one line about the unwritten file."""
     try:
         yield
     except OSError as error:
@@ -133,10 +134,10 @@ def writing(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def cannot_be_written(path: str | os.PathLike[str], error: Exception) -> InputError:
-    """The one line for a file that the system refuses to write.
+    """Build the one-line error for a file that the system refuses to write.
 
     Args:
-        error: an `OSError`, or what a library raised after one.
+        error: an `OSError`, or an error that a library raised because of one.
     """
     number = _error_number(error)
     reason = str(error) if number is None else os.strerror(number)
@@ -145,7 +146,7 @@ def cannot_be_written(path: str | os.PathLike[str], error: Exception) -> InputEr
 
 
 def system_remedy(number: int | None, otherwise: str) -> str:
-    """What to do about an error of the system's, by its number."""
+    """Return the advice for a system error number."""
     return _SYSTEM_REMEDIES.get(number or 0, otherwise)
 
 
@@ -160,23 +161,23 @@ _SYSTEM_REMEDIES: Final = {
 }
 
 _NUMBER_IN_TEXT: Final = re.compile(r"\(os error (\d+)\)")
-"""How the libraries that are written in Rust name the system's error."""
+"""The notation of a system error number in libraries written in Rust."""
 
 
 def _error_number(error: BaseException | None) -> int | None:
-    """The system's number of an error, or of the one that it was raised after."""
+    """The system error number of an error or of its cause."""
     while error is not None:
         if isinstance(error, OSError) and error.errno is not None:
             return error.errno
         if found := _NUMBER_IN_TEXT.search(str(error)):
             return int(found[1])
-        # torch says nothing of the system's error that it met.
+        # torch's message leaves out the system error.
         error = error.__context__ if isinstance(error, RuntimeError) else None
     return None
 
 
 def _settle(path: Path, how: int) -> None:
-    """Wait until a file, or the names in a folder, are on the disk."""
+    """Wait until a file, or the names in a folder, have been written to the disk."""
     handle = os.open(path, how)
     try:
         os.fsync(handle)
@@ -185,10 +186,10 @@ def _settle(path: Path, how: int) -> None:
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
-    """Whether ``path`` could be written; nothing is left behind.
+    """Check that ``path`` could be written, without leaving anything behind.
 
     Raises:
-        InputError: it is no ordinary file, or its folder does not exist or takes no files.
+        InputError: the path is not a regular file, or its folder does not exist or is not writable.
     """
     if not os.fspath(path):
         raise InputError("the name of the file to write is empty", remedy="give a file to write")
@@ -196,15 +197,15 @@ def check_writable(path: str | os.PathLike[str]) -> None:
     try:
         if target.is_dir():
             raise InputError("is a directory", path=path, remedy="give a file to write")
-        # Of the path, not of the target: what /dev/stdout leads to may have no name.
+        # Check the path and not its target, because the target of /dev/stdout may have no name.
         if os.path.exists(path) and not os.path.isfile(path):
-            # Renaming over a device or a pipe would put a file in its place.
+            # Renaming would replace a device or a pipe by a file.
             raise InputError(
                 "is a device or a pipe", path=path, remedy="leave --out out and redirect stdout"
             )
         if not target.parent.is_dir():
             raise InputError("its folder does not exist", path=path, remedy="make the folder first")
-        # Rights do not tell all: a file system may refuse even whoever may write.
+        # Permissions are not enough: a file system may refuse to write even if they allow it.
         trial = _part_path(target)
         trial.open("ab").close()
         trial.unlink(missing_ok=True)
@@ -213,23 +214,24 @@ def check_writable(path: str | os.PathLike[str]) -> None:
 
 
 _MAX_NAME_BYTES: Final = 200
-"""Of the target's name in that of a part: a file system takes 255 in all."""
+"""How many bytes of the target's name a temporary name uses; file systems allow 255 in all."""
 
 
 def _part_path(target: Path) -> Path:
-    """Where a file is written before it takes its place.
+    """The path of the temporary file that is written first and then renamed to the target.
 
-    The name is new each time: two threads, or two containers that share a folder and number their
-    processes alike, must not write to one part.
+    The name is unique, because two threads, or two containers that share a folder and have equal
+    process ids, must not write to the same file.
     """
     name = os.fsencode(target.name)[:_MAX_NAME_BYTES].decode("utf-8", "ignore")
     return target.with_name(f"{name}.{os.getpid()}.{secrets.token_hex(4)}.part")
 
 
 def lock(file: int) -> bool:
-    """Take an open file or folder, until it is closed; whether no other process had taken it.
+    """Lock an open file or folder until it is closed; return whether no other process had locked
+    it.
 
-    Where the system or the file system has no locks (Windows, some network drives), nobody has.
+    On systems without locks (Windows, some network drives), the result is always true.
     """
     try:
         import fcntl
@@ -244,10 +246,10 @@ def lock(file: int) -> bool:
 
 @contextmanager
 def sharing(folder: Path) -> Iterator[Callable[[], bool]]:
-    """A block that many processes may be in at once, of one folder.
+    """Mark this process as a user of a folder, together with any number of other processes.
 
     Yields:
-        whether no other process is in such a block of this folder.
+        a function that returns whether no other process is in such a block for this folder.
     """
     if os.name == "nt":  # folders cannot be opened
         yield lambda: True
@@ -263,18 +265,18 @@ def sharing(folder: Path) -> Iterator[Callable[[], bool]]:
         return alone
 
     try:
-        is_alone()  # takes the folder
+        is_alone()  # locks the folder
         yield is_alone
     finally:
         os.close(handle)
 
 
 def render_json(data: object) -> str:
-    """Plain data as indented JSON, keys in their order, no line break at the end."""
+    """Format plain data as indented JSON, keys in their order, without a final line break."""
     return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False)
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write one text as UTF-8, whole or not at all."""
+    """Write a text as UTF-8, completely or not at all."""
     with written_beside(path) as part:
         part.write_text(text, encoding="utf-8")

@@ -1,1 +1,1 @@
-"""What every page is made of: terminal text, HTML frames, tables. Nothing here knows a subject."""
+"""Building blocks of all pages: terminal text, HTML frames and tables, for any subject."""

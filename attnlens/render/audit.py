@@ -1,6 +1,6 @@
-"""An audit, a table of heads and an ablation: for a terminal, as a page and as Markdown.
+"""Render an audit, a table of heads or an ablation for a terminal, as HTML and as Markdown.
 
-All forms are drawn from the same sections of plain text.
+All forms are built from the same sections of plain text.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _SHARES: Final = ("previous", "first", "duplicate", "induction", "sink")
 _PICTURE: Final = "picture only"
 _MAX_TOKENS: Final = 8
 _SIZES: Final = ((0.5, "large"), (0.05, "medium"), (0.005, "small"), (0.0, "none"))
-"""The words for an effect, from so many nats."""
+"""The words for the size of an effect, each with its smallest effect in nats."""
 _SIZE_LEGEND: Final = "large from 0.5 nats, medium from 0.05, small from 0.005"
 _WORDS: Final = {
     "supported": "larger",
@@ -45,7 +45,7 @@ _LEGEND: Final = (
     "too few items to compare; picture only: shown, not tested"
 )
 _ALPHA: Final = 0.05
-"""p of what a head looks at, of which so many are expected by chance alone."""
+"""The significance level of heads' p-values: the share expected to fall below it by chance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +53,10 @@ class Section:
     """A table.
 
     Attributes:
-        figures: columns that stand to the right.
-        bars: a bar for each row, -1 to 1; none without.
-        styles: of each row.
-        more: what was left out.
+        figures: the right-aligned columns.
+        bars: the length of a bar for each row, -1 to 1; empty for no bars.
+        styles: the style of each row.
+        more: a note about rows that were left out.
     """
 
     title: str
@@ -70,7 +70,7 @@ class Section:
 
 @terminal_page(max_width=WIDTH)
 def render_audit(page: Page, audit: Audit) -> None:
-    """At most 45 lines."""
+    """Fill a page with an audit, using at most 45 lines."""
     page.paragraph(heading(audit), "title", indent=0)
     for line in inputs_of(audit):
         page.paragraph(line, "quiet")
@@ -129,7 +129,7 @@ def heading(audit: Audit) -> str:
 
 
 def inputs_of(audit: Audit) -> list[str]:
-    """The first inputs: their words, what was answered, and what is left out."""
+    """Describe the first inputs: their text, the answer, and the items left out."""
 
     def line(item: Input) -> str:
         chance = "" if item.probability is None else f" {fine_percent(item.probability)}"
@@ -144,7 +144,7 @@ def inputs_of(audit: Audit) -> list[str]:
 
 
 def sections(audit: Audit) -> list[Section]:
-    """Every token hidden alone, claims about the model and heads, the heads screened highest."""
+    """The sections for tokens hidden alone, for claims about the model and heads, and for heads."""
     many = len(audit.inputs) > 1
     claim_sections = [
         claims_section(
@@ -163,7 +163,7 @@ def sections(audit: Audit) -> list[Section]:
 
 
 def tokens_section(tokens: Sequence[TokenEffect], many: bool) -> Section:
-    """Tokens by what hiding each alone from all attention does, the largest effect first."""
+    """Tokens with the effect of hiding each alone from all attention, largest effect first."""
     ranked = sorted(tokens, key=lambda token: -token.nats)
     top_tokens = ranked[:_MAX_TOKENS]
     largest = max((abs(token.points) for token in top_tokens), default=0.0) or 1.0
@@ -193,7 +193,7 @@ def tokens_section(tokens: Sequence[TokenEffect], many: bool) -> Section:
 
 
 def claims_section(title: str, claims: Sequence[AuditedClaim], many: bool) -> Section:
-    """Claims with their verdicts, those that hold first; of ``many`` inputs, of which."""
+    """Claims with their verdicts, supported ones first; with their input if there are many."""
     order = [*VERDICTS, None]
     ranked = sorted(claims, key=lambda claim: (order.index(claim.verdict), -claim.effect_nats))
     left = Counter(map(_word, ranked[_MAX_CLAIMS:]))
@@ -232,7 +232,7 @@ def _claim_row(claim: AuditedClaim, lead: str) -> list[str]:
 
 
 def heads_section(table: Sequence[HeadRow]) -> Section:
-    """Heads and shares of their attention; columns that no head has are left out."""
+    """Heads and their shares of attention; empty columns are left out."""
     digits = {"importance": 2, **dict.fromkeys(_SHARES, 2), "entropy": 2, "p": 3}
     names = [name for name in digits if any(getattr(row, name) is not None for row in table)]
     rows = [
@@ -249,7 +249,7 @@ def heads_section(table: Sequence[HeadRow]) -> Section:
 
 
 def closing(audit: Audit) -> list[str]:
-    """What all heads' looks come to, the placebos and the cost."""
+    """Summarise the heads' p-values, the placebos and the cost."""
     p_values = [row.p for row in audit.heads if row.p is not None]
     few, even = sum(p <= _ALPHA for p in p_values), _ALPHA * len(p_values)
     looks = (
@@ -265,7 +265,7 @@ def closing(audit: Audit) -> list[str]:
 
 
 def importance_map(table: Sequence[HeadRow], largest: float) -> HeatMapDrawing:
-    """Sites down, heads across, the darkest the most important."""
+    """A heat map of importance with one row per site and one column per head."""
     sites: dict[str, list[HeadRow]] = {}
     for row in table:
         sites.setdefault(row.site, []).append(row)

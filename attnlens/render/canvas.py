@@ -1,6 +1,7 @@
-"""Lines and tables of styled text that keep their width, for a terminal that may have no colour.
+"""Lines and tables of styled text with a maximum width, for terminals with or without colour.
 
-Every line passes `fit`, so that none is too wide; names have passed `attnlens.render.safe.clean`.
+Every line passes through `fit`, so that none is too wide. Names must have passed through
+`attnlens.render.safe.clean`.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ Span = tuple[str, str]
 
 Line = list[Span]
 
-# 256-colour codes; blue against orange stays apart in every common colour blindness.
+# 256-colour codes; blue and orange are distinguishable with all common colour blindness.
 _STYLES: Mapping[str, str] = {
     "title": "1",
     "heading": "1;38;5;74",
@@ -51,14 +52,14 @@ _STYLES: Mapping[str, str] = {
 
 _EIGHTHS: Final = "▏▎▍▌▋▊▉"
 SHADES: Final = "▁▂▃▄▅▆▇█"
-"""From next to nothing to the most."""
+"""From the smallest to the largest weight."""
 
 FULL: Final = SHADES[-1]
 LOST: Final = "░"
 
 
 def display_width(text: str) -> int:
-    """Columns the text takes: two for wide characters, none for combining marks."""
+    """The number of columns of a text: two for wide characters, none for combining marks."""
     return sum(_columns(character) for character in text)
 
 
@@ -73,7 +74,7 @@ def width_of(line: Iterable[Span]) -> int:
 
 
 def cut(text: str, width: int, ellipsis: str = "…") -> str:
-    """The text, or as much as leaves room for the ellipsis."""
+    """Return the text, shortened with an ellipsis if it is too wide."""
     if display_width(text) <= width:
         return text
     room, letters = width - display_width(ellipsis), ""
@@ -97,7 +98,7 @@ def pad_line(line: Line, width: int) -> Line:
 
 
 def fit(line: Line, width: int) -> Line:
-    """The line, cut where it would pass the width."""
+    """Return the line, shortened if it is too wide."""
     if width_of(line) <= width:
         return line
     spans: Line = []
@@ -111,7 +112,7 @@ def fit(line: Line, width: int) -> Line:
 
 @dataclass(slots=True)
 class Page:
-    """Lines no wider than ``width``, put together from top to bottom."""
+    """Lines no wider than ``width``, added from top to bottom."""
 
     width: int
     lines: list[Line] = field(default_factory=list)
@@ -124,16 +125,16 @@ class Page:
             self.lines.append([])
 
     def flag(self, text: str) -> None:
-        """Something to keep in mind, after a sign."""
+        """Add a caution after a warning sign."""
         self.paragraph(text, "flag", indent=4, lead="  !")
 
     def paragraph(self, text: str, style: str = "", indent: int = 2, lead: str = "") -> None:
-        """Words, wrapped; ``lead`` stands before the first line, in the indent."""
+        """Add wrapped text; ``lead`` is placed in the indent of the first line."""
         words: list[Line] = [[(word, style)] for word in text.split()]
         self.flow(words, indent=indent, gap=1, lead=[(lead, style)] if lead else None)
 
     def parts(self, text: str, indent: int = 0) -> None:
-        """Parts between bars, each kept whole where the width allows, and a blank line."""
+        """Add parts separated by bars, each unbroken if the width allows, and a blank line."""
         *parts, last = text.split(" | ")
         items: list[Line] = [[(f"{part} |", "title")] for part in parts]
         self.flow([*items, [(last, "title")]], indent=indent, gap=1)
@@ -142,7 +143,7 @@ class Page:
     def flow(
         self, items: Sequence[Line], *, indent: int, gap: int, lead: Line | None = None
     ) -> None:
-        """Items side by side, as many on a line as fit; one too wide is broken into words."""
+        """Add items side by side, as many per line as fit; an item that is too wide is wrapped."""
         line: Line = pad_line(list(lead or []), indent)
         fresh, room = True, self.width - indent
         for item in items:
@@ -178,21 +179,22 @@ def _written(line: Line, color: bool) -> str:
 
 
 Renderer = Callable[..., str]
-"""A page of a document, given its ``width`` and whether it has ``color``.
+"""A function that renders a document as text, given its ``width`` and whether to use ``color``.
 
-No line is wider than the width, but for tables that need more; without colour no escape is written.
+Lines are no wider than the width, except in tables that need more. Without colour, the text has no
+escape sequences.
 """
 
 
 def terminal_page(
     *, min_width: int = 40, max_width: int = 100
 ) -> Callable[[Callable[..., None]], Renderer]:
-    """Makes a function that fills a page one that gives its text.
+    """Turn a function that fills a page into a function that returns the page's text.
 
-    The function is given an empty page and the document with its names fit to be shown.
+    The function receives an empty page and the document with its names made safe to show.
 
     Args:
-        min_width, max_width: of the page in columns, whatever the terminal's width.
+        min_width, max_width: limits of the page's width in columns, for any terminal.
     """
 
     def decorate(fill: Callable[..., None]) -> Renderer:
@@ -208,10 +210,10 @@ def terminal_page(
 
 
 def bar(share: float, base: float, room: int) -> Line:
-    """A bar to ``share``: the baseline in one tone, the gain or loss in another.
+    """Draw a bar to ``share``: the baseline in one colour, the difference in another.
 
     Args:
-        share, base: parts of the room, 0 to 1.
+        share, base: fractions of the width, 0 to 1.
     """
     full_cells, rest = divmod(int(share * room * 8 + 0.5), 8)
     tip = _EIGHTHS[rest - 1] if rest else ""
@@ -227,7 +229,7 @@ def bar(share: float, base: float, room: int) -> Line:
 
 
 def tone(points: float, threshold: float) -> str:
-    """The style of a change: more, less, or below the threshold."""
+    """The style of a change: an increase, a decrease, or a change below the threshold."""
     return "more" if points >= threshold else "less" if points <= -threshold else "quiet"
 
 
@@ -244,16 +246,16 @@ def level(weight: float, darkest: float) -> int:
 
 
 def shade(weight: float, darkest: float, *, cell: int = 1) -> Span:
-    """A weight as signs of one shade."""
+    """Draw a weight as a run of shading characters, darker for larger weights."""
     step = level(weight, darkest)
     return SHADES[step] * cell, f"shade{step + 1}"
 
 
 def add_row(page: Page, name: Span, side: int, groups: Iterable[Sequence[Span]]) -> None:
-    """A row of a heat map: its name, and its cells in groups with a line between.
+    """Add a row of a heat map: its name, and its cells in groups with a line between groups.
 
     Args:
-        side: columns of the name.
+        side: the width of the name in columns.
     """
     line: Line = [(pad(name[0], side), name[1])]
     for at, group in enumerate(groups):
@@ -262,16 +264,16 @@ def add_row(page: Page, name: Span, side: int, groups: Iterable[Sequence[Span]])
 
 
 def legend(darkest: float, digits: int = 0) -> str:
-    """What the darkest shade and the middle one stand for: ``█ 36%, ▅ 9%``."""
+    """Explain the darkest and the middle shade: ``█ 36%, ▅ 9%``."""
     middle = SHADES[level(1, 4)]
     return f"{FULL} {percent_seen(darkest, digits)}, {middle} {percent_seen(darkest / 4, digits)}"
 
 
 Cell = str | Span | Line
-"""Text, text with its style, or several such side by side."""
+"""Text, text with its style, or several styled texts side by side."""
 
 _MIN_TEXT_COLUMNS = 14
-"""Columns that a column of words keeps when it is cut."""
+"""The smallest width to which a column of words is cut."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,14 +281,15 @@ class Column:
     """One column of a table.
 
     Attributes:
-        head: what stands above it.
-        right: whether cells stand to the right, as figures do.
-        style: of cells that bring none.
-        max_width: columns of the terminal; longer cells are cut.
-        min_width: columns of the terminal.
-        spare: left out where the page is too narrow, the largest number first; 0 stays.
-        shrinks: its cells are cut where the page is too narrow.
-        gap: columns between it and the one before.
+        head: the column's heading.
+        right: whether cells are right-aligned, as numbers are.
+        style: the style of cells without a style of their own.
+        max_width: the largest width in terminal columns; longer cells are cut.
+        min_width: the smallest width in terminal columns.
+        spare: if the page is too narrow, the column with the largest number is left out first; a
+            column with 0 is always shown.
+        shrinks: whether its cells are cut if the page is too narrow.
+        gap: the space before it in terminal columns.
     """
 
     head: str = ""
@@ -300,7 +303,7 @@ class Column:
 
 
 Words = partial(Column, right=False)
-"""A column of words, to the left."""
+"""A left-aligned column of words."""
 
 
 def add_table(
@@ -312,12 +315,12 @@ def add_table(
     styles: Sequence[str] = (),
     below: Callable[[int], None] = lambda _: None,
 ) -> None:
-    """Rows under their heads; they pass the page's edge rather than lose what stands in them.
+    """Add a table with headings; it may exceed the page's width so that no content is lost.
 
     Args:
-        indent: columns before the first.
-        styles: of whole rows, for cells and columns that bring none.
-        below: adds to the page what stands below each row, by its number.
+        indent: the space before the first column.
+        styles: the styles of whole rows, for cells and columns without a style.
+        below: a function that adds lines below a row, given the row's number.
     """
     lines = [[_line(cell) for cell in row] for row in rows]
     if not lines:
@@ -326,7 +329,7 @@ def add_table(
     widths = _widths(columns, lines)
 
     def excess() -> int:
-        """The columns of the visible cells and their gaps beyond the page's width."""
+        """The number of columns by which visible cells and gaps exceed the page's width."""
         gaps = sum(columns[at].gap for at in visible[1:])
         return indent + sum(widths[at] for at in visible) + gaps - page.width
 
