@@ -1,1 +1,1 @@
-"""The dashboard: a match ball by ball in the browser; what it shows is computed elsewhere."""
+"""The dashboard: shows a match ball by ball in the browser, with content computed elsewhere."""

@@ -1,8 +1,8 @@
-"""Computing answers once: one thread for the model, the most urgent first, and a cache.
+"""A queue and a cache of answers: one thread runs the model, the most urgent request first.
 
-A model is read through hooks, so it must not run twice at once. An innings goes before the tests
-of a ball. What a page fetches ahead comes last, or is refused if too much of it waits. A job that
-nobody waits for any more is dropped.
+Only one request can use the model at a time, because its hooks are shared. Innings run before tests
+of balls. Prefetched answers run last, or are refused if too many are queued. A job is dropped when
+no client waits for it.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from .library import Data
 Result = TypeVar("Result")
 
 FIRST, ON_DEMAND, LONG, AHEAD = range(4)
-"""Urgencies: before everything else; in order; long, with pauses; only if nothing else waits."""
+"""Urgencies: run first; run in order; run with pauses; run only if nothing else waits."""
 MAX_AHEAD: Final = 6
 _MAX_JOBS: Final = 200
 _TIMEOUT_SECONDS: Final = 120.0
-"""After which a request fails."""
+"""The time after which a request fails."""
 _POLL_SECONDS: Final = 0.1
-"""Between two checks whether the client is still connected."""
+"""The interval between checks whether the client is still connected."""
 
 
 class BusyError(Exception):
-    """Too many requests wait already."""
+    """Too many requests are already waiting."""
 
 
 class DisconnectedError(Exception):
@@ -49,7 +49,7 @@ def compressed_json(value: Data) -> bytes:
 
 @dataclass(slots=True, eq=False)
 class Job:
-    """A computation, and how many requests wait for it."""
+    """A computation, and the number of requests that wait for it."""
 
     make: Callable[[], Any]
     number: int
@@ -71,7 +71,7 @@ class AnswerQueue:
     """Answers by key, each computed once and cached while there is room.
 
     Args:
-        max_bytes: of the cache, compressed; the least recently used answer goes first.
+        max_bytes: the size of the compressed cache; the least recently used is dropped.
     """
 
     def __init__(self, max_bytes: int = 64_000_000) -> None:
@@ -96,10 +96,10 @@ class AnswerQueue:
         Args:
             urgency: ``FIRST``, ``ON_DEMAND``, ``AHEAD``, or ``LONG``, with which ``make`` calls
                 `let_others_run`.
-            disconnected: whether the client is gone; a job that nobody waits for is not started.
+            disconnected: whether the client has disconnected; then the job may be dropped.
 
         Raises:
-            BusyError: too many jobs wait already, or too many that are fetched ahead.
+            BusyError: too many jobs are waiting, or too many prefetched answers are.
             DisconnectedError: the client has disconnected.
             TookTooLong: the answer was not ready in time.
             Exception: whatever ``make`` raised; it is not cached.
@@ -123,13 +123,13 @@ class AnswerQueue:
         return answer
 
     def position(self, key: Hashable) -> int:
-        """How many jobs run before this one."""
+        """The number of jobs that run before this one."""
         with self._changed:
             order = sorted(self._jobs.values(), key=Job.order)
             return order.index(self._jobs[key]) if key in self._jobs else 0
 
     def _enqueue(self, key: Hashable, make: Callable[[], Any], urgency: int) -> Job:
-        """The job of that key, with one more request that waits; the lock is held."""
+        """Return the job of a key, with one more waiting request; the caller must have the lock."""
         job = self._jobs.get(key)
         if job is None:
             ahead = sum(job.urgency == AHEAD for job in self._jobs.values())
@@ -166,10 +166,10 @@ class AnswerQueue:
             self.cache_bytes -= len(dropped)
 
     def let_others_run(self) -> None:
-        """Run shorter jobs that wait; a long job calls this between two steps.
+        """Run the shorter jobs that are waiting; a long job calls this between its steps.
 
         Raises:
-            DisconnectedError: nobody waits for the long job any more.
+            DisconnectedError: no client waits for the long job.
         """
         while True:
             with self._changed:

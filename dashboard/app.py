@@ -1,4 +1,4 @@
-"""The app: the frame of every page, its scripts, and which page an address means."""
+"""The app: the frame of every page, its scripts, and the page for each address."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _REMOVED_PAGES: Final = {
     "models": "attnlens describe and attnlens trace write a model's equations and numbers.",
     "corpus": "To read a corpus, open its Parquet files with DuckDB or pandas.",
 }
-"""Pages of earlier versions, and what is there instead."""
+"""Pages of earlier versions, and their replacements."""
 
 
 def create_app(
@@ -69,10 +69,10 @@ def create_app(
     host: str = "127.0.0.1",
     public: bool = False,
 ) -> Dash:
-    """The dashboard, ready to be served.
+    """Build the dashboard's app.
 
     Args:
-        host: what it will listen on; unless it is loopback, any host name is answered.
+        host: the address to listen on; unless it is a loopback address, any host name is accepted.
         public: whether uploads are refused.
     """
     folder, scripts = modules()
@@ -110,7 +110,7 @@ def create_app(
         State("page-key", "data"),
     )
     def draw_page(path: str | None, current: str | None) -> tuple[html.Div, str]:
-        """Another page; the balls of a match are one page, whose script shows another ball."""
+        """Draw the page of an address; all balls of a match share one page."""
         key = page_key(path or "/")
         if key == current:
             raise PreventUpdate
@@ -125,7 +125,7 @@ def create_app(
         prevent_initial_call=True,
     )
     def find(text: str | None, path: str | None) -> tuple[list[html.Option], Any, Any]:
-        """Players and matches by name; a hit that is chosen is opened."""
+        """Search players and matches by name, and open the chosen result."""
         key = page_key(path or "/").partition("/")[2]
         hits = search_hits(matches, functions.people, str(text or ""), key)
         chosen = next((hit for hit in hits if hit["text"] == text), None)
@@ -135,7 +135,7 @@ def create_app(
 
     @server.after_request
     def set_page_status(response: Response) -> Response:
-        """Answer 404 or 410 where the app's page says that nothing is there."""
+        """Set status 404 or 410 if the page says that the address does not exist."""
         if request.endpoint == "/<path:path>" and request.method == "GET":
             key = page_key(request.path)
             response.status_code = page_of(key, functions, matches, recordings, public)[1]
@@ -145,7 +145,7 @@ def create_app(
 
     @server.before_request
     def refuse_malformed() -> Response | None:
-        """Answer 400 to what is no call of a callback, before Dash fails on it."""
+        """Answer 400 to a malformed callback request, which would make Dash fail."""
         is_other = request.endpoint != "/_dash-update-component"
         if is_other or is_call(request.get_json(silent=True), app.callback_map):
             return None
@@ -156,7 +156,7 @@ def create_app(
 
 
 def is_call(body: Any, callbacks: Data) -> bool:
-    """Whether a body calls one of the callbacks, all of whose inputs are texts or nothing."""
+    """Whether a request body calls one of the callbacks with inputs that are strings or None."""
 
     def names(parts: Any) -> list[str]:
         return [f"{part['id']}.{part['property']}" for part in parts]
@@ -175,7 +175,7 @@ def is_call(body: Any, callbacks: Data) -> bool:
 
 
 def page_key(path: str) -> str:
-    """The page that an address means: one for all balls of a match."""
+    """The key of the page at an address; all balls of a match have the same key."""
     kind, *rest = [part for part in path.split("/") if part] or [""]
     if kind == "match" and rest:
         return f"{'ball' if len(rest) > 1 else 'story'}/{rest[0]}"
@@ -185,7 +185,7 @@ def page_key(path: str) -> str:
 def page_of(
     key: str, functions: Functions, matches: Matches, recordings: Recordings, public: bool
 ) -> tuple[html.Div, int]:
-    """The page of a key, and its status."""
+    """Return the page of a key and its HTTP status."""
     kind, _, name = key.partition("/")
     if key == "":
         return home_page(matches, public=public), 200
@@ -229,7 +229,7 @@ _KEYS: Final = {
 
 
 def frame(*, public: bool, heads: bool) -> html.Div:
-    """The menu and what is on every page."""
+    """Build the menu and the other parts that every page contains."""
     links = {"/": "Matches", "/heads": "Heads", "/recordings": "Recordings"}
     if not heads:
         del links["/heads"]
@@ -280,19 +280,19 @@ def frame(*, public: bool, heads: bool) -> html.Div:
 
 
 def modules() -> tuple[str, Data]:
-    """The folder of the scripts' address, and their texts by name.
+    """Return the scripts' folder in the address, and the scripts' texts by name.
 
-    The folder is named after their hash, so browsers cache them for good.
+    The folder's name is a hash of the texts, so browsers can cache them permanently.
     """
     assets = [*(files("attnlens.dashboard") / "assets").iterdir()]
     texts = {file.name: file.read_text("utf-8") for file in assets if file.name.endswith(".js")}
-    # The drawing of heat maps is shared with the pages of recordings.
+    # Pages of recordings use the same script to draw heat maps.
     texts["heat_maps.js"] = template_text("heat_maps.js")
     digest = hashlib.sha256("".join(text for _, text in sorted(texts.items())).encode())
     return f"/scripts-{digest.hexdigest()[:12]}", texts
 
 
 def _links(folder: str, names: Data) -> str:
-    """The first script, and all that it imports, which are fetched at once."""
+    """HTML links that fetch the first script and all the scripts it imports at once."""
     preloaded = [f'<link rel="modulepreload" href="{folder}/{name}">' for name in sorted(names)]
     return "\n".join([*preloaded, f'<script type="module" src="{folder}/main.js"></script>'])

@@ -1,7 +1,7 @@
-"""The matches and recordings that are open, by the name that stands in the address.
+"""The open matches and recordings, by their name in the address.
 
-What the command line named stays open. An upload has a key made of its content and of the name
-that its visitor gave it, is listed nowhere, and is dropped when there are too many or too large.
+Files named on the command line stay open. The key of an upload is made of its content and the name
+that its visitor gave it. Uploads are not listed; the oldest are dropped if space runs out.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from attnlens.cricket.match.match import Match
 
 Data = dict[str, Any]
-"""A JSON document: the page's script reads it, and nothing here looks deep into it."""
+"""A JSON document, which only the page's script interprets."""
 
 
 class Followed(Protocol):
@@ -33,7 +33,7 @@ class Followed(Protocol):
 
     Attributes:
         as_of: when its last valid state was read, in seconds since 1970.
-        trouble: why the file is no longer valid, in one line, or ``None``.
+        trouble: a one-line reason why the file is no longer valid, or ``None``.
     """
 
     as_of: float
@@ -83,15 +83,15 @@ class Functions:
 
 _MAX_UPLOADS: Final = 64
 _MAX_UPLOADED_CHARACTERS: Final = 32_000_000
-"""Of all uploads as text, pages or matches; a match takes some four times as much memory."""
+"""The largest size of all uploads as text; a match needs about four times as much memory."""
 _PIECE_BYTES: Final = 1 << 16
 _MAX_READERS: Final = 2
-"""Uploads that are read at the same time; others wait."""
+"""The number of uploads that are read at the same time; others wait."""
 _UNSAFE_CHARACTERS: Final = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 Content = TypeVar("Content", "Match", str)
-"""A match, or a recording's page of HTML."""
+"""A match, or the HTML page of a recording."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,12 +99,12 @@ class LibraryItem(Generic[Content]):
     """A match, or a recording's page.
 
     Attributes:
-        key: its name in the address.
+        key: the item's name in the address.
         summary: the match's plain data, or the recording's name.
         sample: whether it is the simulated match, open if the command line names no file.
-        followed: gives the match as its file is now, or ``None``.
-        version: another whenever it has changed, also after the server was started again.
-        size: of an upload, in characters.
+        followed: reads the match again as its file grows, or ``None``.
+        version: differs after each change, even after a restart of the server.
+        size: the size of an upload in characters.
     """
 
     key: str
@@ -117,7 +117,7 @@ class LibraryItem(Generic[Content]):
 
 
 def safe_name(text: str) -> str:
-    """A name as part of an address."""
+    """Convert a name to a form that is safe in an address."""
     return _UNSAFE_CHARACTERS.sub("-", text).strip("-.")[:80] or "match"
 
 
@@ -137,15 +137,15 @@ class Library(ABC, Generic[Content]):
 
     @abstractmethod
     def _read(self, path: str, name: str) -> tuple[Content, Data]:
-        """A file's content and its plain data. Raises what the reader raises."""
+        """Return a file's content and its plain data; errors of the reader are raised unchanged."""
 
     @property
     def permanent(self) -> list[LibraryItem[Content]]:
-        """What the command line named, in order."""
+        """The items named on the command line, in order."""
         return list(self._permanent.values())
 
     def get(self, key: str) -> LibraryItem[Content] | None:
-        """The item of that key, or ``None`` if it was never open or has been dropped."""
+        """Return the item of a key, or ``None`` if it was never open or has been dropped."""
         with self._lock:
             if key in self._uploaded:
                 self._uploaded.move_to_end(key)
@@ -153,7 +153,7 @@ class Library(ABC, Generic[Content]):
         return self._permanent.get(key)
 
     def _add(self, name: str, item: LibraryItem[Content]) -> LibraryItem[Content]:
-        """Keep it for good, under a unique key like its name."""
+        """Store an item permanently, under a unique key similar to its name."""
         base = key = safe_name(name)
         number = 2
         while key in self._permanent:
@@ -165,13 +165,13 @@ class Library(ABC, Generic[Content]):
         """Open an uploaded file.
 
         Raises:
-            AttnlensError: it cannot be read; the reader's own words.
+            AttnlensError: the file cannot be read; the text is that of the reader.
         """
         name = os.path.basename(name.replace("\\", "/"))
         digest, short = hashlib.sha256(name.encode("utf-8", "replace") + b"\0"), safe_name(name)
         with tempfile.TemporaryDirectory(prefix="attnlens-") as folder:
             path = Path(folder) / short
-            # In pieces: each of the server's threads would keep the memory of the whole file.
+            # Copy in pieces, or each server thread would keep memory for a whole file.
             with path.open("wb") as file:
                 while piece := stream.read(_PIECE_BYTES):
                     digest.update(piece)
@@ -200,7 +200,7 @@ class Matches(Library["Match"]):
     """Matches by key.
 
     Attributes:
-        note: a remark on those that the command line named.
+        note: a remark on the matches named on the command line.
     """
 
     def __init__(self, functions: Functions) -> None:
@@ -219,14 +219,14 @@ class Matches(Library["Match"]):
     def add(
         self, match: Match, *, sample: bool = False, followed: Followed | None = None
     ) -> LibraryItem[Match]:
-        """Open a match that the command line named."""
+        """Open a match named on the command line."""
         summary = self._functions.match(match)
         version = "" if followed is None else secrets.token_hex(4)
         item = LibraryItem("", match, summary, sample, followed, version)
         return self._add(summary["match_id"], item)
 
     def refreshed(self, key: str) -> LibraryItem[Match] | None:
-        """The match of that key, read again if it is followed and has changed."""
+        """Return the match of a key, read again if it is followed and its file has changed."""
         with self._refreshing:
             item = self.get(key)
             match = None if item is None or item.followed is None else item.followed.newer()
@@ -247,7 +247,7 @@ class Recordings(Library[str]):
         return len(content)
 
     def add(self, path: str) -> LibraryItem[str]:
-        """Open a recording that the command line named."""
+        """Open a recording named on the command line."""
         name = os.path.basename(os.path.normpath(path))
         page, summary = self._read(path, name)
         return self._add(name, LibraryItem("", page, summary))

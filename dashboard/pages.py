@@ -27,31 +27,31 @@ FILES: Final = {
     "explanation.json": "Everything (.json)",
     "balls.csv": "Past balls (.csv)",
 }
-"""What a ball's page offers to download."""
+"""The files offered for download on a ball's page."""
 
 
 def hyphenated(**attributes: str) -> dict[str, Any]:
-    """Attributes with a hyphen in their names: ``aria_label`` is ``aria-label``."""
+    """Attributes with hyphens in their names: ``aria_label`` becomes ``aria-label``."""
     return {name.replace("_", "-"): value for name, value in attributes.items()}
 
 
 def panel(
     name: str, title: str | None, *children: Component | None, beside: Component | None = None
 ) -> html.Section:
-    """A part of a page, its heading, and what stands beside that."""
+    """A section of a page with a heading, and optionally a component next to the heading."""
     heading = title and html.Div([html.H2(title, id=f"{name}-title"), beside], className="heading")
     named = {"aria_labelledby": f"{name}-title"} if title else {}
     return html.Section([heading, *children], id=name, className="panel", **hyphenated(**named))
 
 
 def shown(page: str, children: Page, **data: Any) -> html.Div:
-    """A page, for the script of that name, which is given ``data``."""
+    """A page for the script named ``page``, which receives ``data``."""
     told = json.dumps({"page": page, **data}, ensure_ascii=False)
     return html.Div(children, id="content", key=told, **hyphenated(data_shown=told))
 
 
 def drop_zone(kind: str, words: str) -> html.Div:
-    """A place to upload a file; the script adds the field."""
+    """An area to drop a file for upload; the script adds the file input."""
     return html.Div(
         [html.Label(f"Open {words}; or drop the file here. "), html.P("", role="alert")],
         className="drop",
@@ -60,13 +60,13 @@ def drop_zone(kind: str, words: str) -> html.Div:
 
 
 def not_found_page(text: str) -> html.Div:
-    """The page of an address that leads nowhere."""
+    """The page for an address that does not exist."""
     link = dcc.Link("To the matches", href="/", className="button")
     return shown("lost", [html.H1("Nothing is here"), html.P(text, className="lead"), link])
 
 
 def match_link(item: LibraryItem[Match]) -> str:
-    """The address of a match's first page, its story."""
+    """The address of a match's first page, which is its story."""
     return f"/match/{quote(item.key)}"
 
 
@@ -75,7 +75,7 @@ def ball_link(item: LibraryItem[Match], innings: int, ball: int) -> str:
 
 
 def last_ball_link(item: LibraryItem[Match]) -> str:
-    """The address of the last ball that was bowled, where one was."""
+    """The address of the last ball bowled, if any."""
     played = [innings for innings in item.summary["innings"] if innings["balls"]]
     last = played[-1] if played else {"number": 1, "balls": 1}
     return ball_link(item, last["number"], last["balls"])
@@ -86,7 +86,7 @@ def recording_link(item: LibraryItem[str]) -> str:
 
 
 def _facts(item: LibraryItem[Match], *more: str) -> str:
-    """Where and when, on one line."""
+    """The place and date of a match on one line."""
     facts = [*more, *(item.summary[name] for name in ("event", "date", "venue"))]
     return " · ".join(on_one_line(fact) for fact in facts if fact)
 
@@ -122,12 +122,12 @@ def home_page(matches: Matches, *, public: bool) -> html.Div:
 
 
 def heads_page(head: str) -> html.Div:
-    """All heads across matches, or one of them; the script fetches it."""
+    """The page of one head or of all heads across matches; the script fetches its content."""
     return shown("heads", [html.Div(id="story")], head=head)
 
 
 def story_page(item: LibraryItem[Match], models: tuple[str, ...]) -> html.Div:
-    """The match as a story: who won, when it turned, and where to go on."""
+    """The story of a match: who won, when the match turned, and links to its other pages."""
     summary = item.summary
     title = summary["result"] or summary["title"]
     links = [
@@ -160,7 +160,7 @@ def _button(text: str, label: str, **data: str) -> html.Button:
 
 
 def _ways(item: LibraryItem[Match], models: tuple[str, ...]) -> html.Div:
-    """Ways through a match: its story, its innings, ball by ball."""
+    """Links to the pages of a match: its story, its innings, and its balls."""
     innings = [
         html.Button(_score(row), type="button", **hyphenated(data_innings=str(row["number"])))
         for row in item.summary["innings"]
@@ -178,12 +178,12 @@ def _ways(item: LibraryItem[Match], models: tuple[str, ...]) -> html.Div:
 
 
 def _empty(name: str) -> html.Div:
-    """An element that the script fills."""
+    """An empty element that the script fills."""
     return html.Div(id=name)
 
 
 def ball_page(item: LibraryItem[Match], models: tuple[str, ...]) -> html.Div:
-    """A ball: the score, the innings, what is expected and why, and where the heads look."""
+    """The page of a ball: score, innings, forecast with reasons, and the attention of the heads."""
     is_live = item.followed is not None
     ways = _ways(item, models)
     files = [

@@ -1,4 +1,4 @@
-"""The addresses that a page fetches: JSON, downloads, uploads, and how errors are answered."""
+"""The addresses that pages fetch: JSON, downloads and uploads, with error responses."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ _NOT_OPEN: Final = "is not here (any more): it has to be opened or uploaded agai
 
 
 def error_response(text: str, status: int) -> Response:
-    """The error as JSON, on one line."""
+    """Build an error response: one line of text as JSON."""
     return plain_json({"error": on_one_line(text)}, status)
 
 
 def plain_json(value: Any, status: int = 200) -> Response:
-    """JSON that is neither compressed nor cached."""
+    """Build a JSON response that is neither compressed nor cached."""
     text = json.dumps(value, ensure_ascii=False)
     response = Response(text, status, mimetype="application/json")
     response.headers["Cache-Control"] = "no-store"
@@ -55,7 +55,7 @@ def plain_json(value: Any, status: int = 200) -> Response:
 
 
 def errors_as_json(make: Callable[..., Response]) -> Callable[..., Response]:
-    """Answer expected errors as one line of JSON, never as a page with a traceback."""
+    """Answer expected errors with one line of JSON, not with a traceback page."""
 
     @wraps(make)
     def answer(*arguments: Any, **parameters: Any) -> Response:
@@ -65,7 +65,7 @@ def errors_as_json(make: Callable[..., Response]) -> Callable[..., Response]:
             return error_response(error.without_folder(), 422)
         except AttnlensError as error:
             return error_response(str(error), 422)
-        except OSError as error:  # an upload is kept in a file while it is read
+        except OSError as error:  # an upload is stored in a temporary file
             remedy = system_remedy(error.errno, "see to the folder for temporary files")
             reason = error.strerror or error
             return error_response(f"the server cannot keep the file ({reason}); {remedy}", 507)
@@ -82,7 +82,7 @@ def errors_as_json(make: Callable[..., Response]) -> Callable[..., Response]:
 
 
 def disconnected() -> Callable[[], bool]:
-    """A check whether the client of this request has disconnected, if the server knows."""
+    """Return a function that checks whether this request's client has disconnected."""
     check: Callable[[], bool] = request.environ.get(
         "waitress.client_disconnected", never_disconnected
     )
@@ -93,7 +93,7 @@ def json_response(packed: bytes, *, lasting: bool = True) -> Response:
     """Compressed JSON, decompressed for clients that do not accept gzip.
 
     Args:
-        lasting: whether the same address will always answer the same.
+        lasting: whether the answer at this address will never change.
     """
     accepted = "gzip" in request.headers.get("Accept-Encoding", "")
     content = packed if accepted else gzip.decompress(packed)
@@ -106,7 +106,7 @@ def json_response(packed: bytes, *, lasting: bool = True) -> Response:
 
 
 def download(text: str, name: str, kind: str) -> Response:
-    """A file to download, in which no script runs."""
+    """Build a download response in which no script can run."""
     response = Response(text.encode("utf-8", "replace"), mimetype=kind)
     response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
     response.headers["Content-Security-Policy"] = "default-src 'none'; sandbox"
@@ -114,13 +114,13 @@ def download(text: str, name: str, kind: str) -> Response:
 
 
 _MIN_COMPRESSED_BYTES: Final = 1400
-"""Smaller answers fit into one packet."""
+"""Smaller answers are not compressed, because they fit in one packet."""
 _TEXT_TYPES: Final = ("text/", "application/json", "application/javascript", "image/svg")
 
 
 @lru_cache(maxsize=64)
 def _compressed_once(content: bytes) -> bytes:
-    """A script or a style sheet, compressed as far as possible."""
+    """Compress a script or a style sheet as far as possible, and cache the result."""
     return gzip.compress(content, 9, mtime=0)
 
 
@@ -142,12 +142,12 @@ def compress_text(response: Response) -> Response:
 
 
 _MAX_REQUEST_BYTES: Final = 1_000_000
-"""Of a request that is no upload."""
+"""The largest size of a request other than an upload."""
 _POLICY: Final = re.compile(r'http-equiv="Content-Security-Policy" content="([^"]*)"')
 
 
 def add_uploads(server: Flask, matches: Matches, recordings: Recordings, *, public: bool) -> None:
-    """Where files are brought, unless the dashboard is ``public``."""
+    """Add the routes for uploads, unless the dashboard is ``public``."""
     server.config["MAX_CONTENT_LENGTH"] = _MAX_REQUEST_BYTES
 
     @server.post("/upload/<kind>")
@@ -157,7 +157,8 @@ def add_uploads(server: Flask, matches: Matches, recordings: Recordings, *, publ
             return error_response("this dashboard is read-only: nothing can be uploaded", 403)
         if not from_our_page(request) or kind not in ("match", "recording"):
             return error_response("only the dashboard's own pages may upload", 403)
-        if request.content_length is None:  # it would be cut where it is too large
+        # Without a length, a body that is too large would be cut off.
+        if request.content_length is None:
             return error_response("the file's size has to be told", 411)
         request.max_content_length = MAX_BODY_BYTES
         file = request.args.get("name", kind), request.stream
@@ -172,7 +173,7 @@ def add_uploads(server: Flask, matches: Matches, recordings: Recordings, *, publ
 
 
 def add_recordings(server: Flask, recordings: Recordings) -> None:
-    """Pages of recordings, each for a frame of its own."""
+    """Add the pages of recordings, each to be shown in its own frame."""
 
     @server.get("/page/<key>")
     def recording_page(key: str) -> Response:
@@ -195,10 +196,10 @@ _MAX_SEARCH_CHARACTERS: Final = 160
 def search_hits(
     matches: Matches, people: Callable[[Match], list[Data]], text: str, first: str = ""
 ) -> list[Data]:
-    """Players and matches whose ``text`` contains all the words of that text, with addresses.
+    """Find the players and matches whose names contain all words of ``text``, with addresses.
 
     Args:
-        first: the key of the match whose players come before others.
+        first: the key of the match whose players are listed first.
     """
     words = text[:_MAX_SEARCH_CHARACTERS].casefold().split()
     current = matches.get(first)
@@ -223,10 +224,10 @@ def search_hits(
 def add_match_routes(
     server: Flask, functions: Functions, matches: Matches, answers: AnswerQueue
 ) -> None:
-    """Every address below a match."""
+    """Add every address of a match."""
 
     def of_open_match(make: Callable[..., Response]) -> Callable[..., Response]:
-        """Pass the open match of that key, or answer that there is none."""
+        """Call a route with the open match of its key, or answer that there is no such match."""
 
         @wraps(make)
         def answer(key: str, **parameters: Any) -> Response:
@@ -244,7 +245,7 @@ def add_match_routes(
     def respond(
         item: LibraryItem[Match], make: Callable[..., Data], *arguments: Any, urgency: int = FIRST
     ) -> Response:
-        """What ``make`` returns for a match, cached; by default before the tests of balls."""
+        """Return the cached result of ``make``, by default computed before tests of balls."""
         model = chosen_model()
         key = (make, item.key, item.version, *arguments, model)
         work = partial(make, item.value, *arguments, model)
@@ -255,7 +256,7 @@ def add_match_routes(
         return item.key, item.version, *ball, chosen_model(), request.args.get("outcome")
 
     def explained(item: LibraryItem[Match], innings: int, ball: int) -> bytes:
-        """A ball's explanation, compressed."""
+        """Return a ball's explanation as compressed JSON."""
         model, outcome = chosen_model(), request.args.get("outcome")
         return answers.get(
             ball_key(item, innings, ball),
@@ -297,7 +298,7 @@ def add_match_routes(
     @server.get("/heads.json")
     @errors_as_json
     def heads() -> Response:
-        """The page of a head across matches, or of all."""
+        """Return the page of one head across matches, or of all heads."""
         html = (functions.heads or {}).get(request.args.get("head", ""))
         if html is None:
             return error_response("there is no such head", 404)
@@ -306,7 +307,7 @@ def add_match_routes(
     @server.get("/data/<key>/<int:innings>/<int:ball>/place.json")
     @of_open_match
     def queue_position(item: LibraryItem[Match], innings: int, ball: int) -> Response:
-        """How many jobs run before that ball's."""
+        """Return the number of jobs that run before that of a ball."""
         return plain_json({"before": answers.position(ball_key(item, innings, ball))})
 
     @server.get("/live/<key>.json")

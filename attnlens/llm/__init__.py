@@ -1,1 +1,1 @@
-"""Asking a language model over HTTP; nothing here knows cricket or explanations."""
+"""Ask a language model over HTTP; this package is independent of cricket and of explanations."""

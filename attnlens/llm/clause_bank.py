@@ -1,6 +1,7 @@
-"""A clause bank: whole sentences that attnlens wrote, from which a text is put together by id.
+"""A clause bank: complete sentences written by attnlens, from which a text is assembled by id.
 
-A language model answers with ids, never with prose, so every figure in the text is one of ours.
+A language model answers only with ids, never with prose, so every number in the text comes from
+attnlens.
 """
 
 from __future__ import annotations
@@ -31,10 +32,10 @@ class Clause:
     """A sentence of the bank.
 
     Attributes:
-        id: the name by which an answer chooses it, such as ``claim2``.
+        id: the id by which an answer selects the clause, such as ``claim2``.
         text: the sentence.
-        pointers: JSON pointers (RFC 6901) of its figures and names, in the order of the text.
-        required: whether every text from the bank holds it; true of cautions.
+        pointers: JSON pointers (RFC 6901) of its numbers and names, in the order of the text.
+        required: whether every text includes the clause, as for cautions.
     """
 
     id: str
@@ -49,7 +50,7 @@ class Clause:
 
 @dataclass(frozen=True, slots=True)
 class DroppedId:
-    """An id that chooses nothing, and why."""
+    """An id that selects no clause, and the reason."""
 
     id: str
     reason: str
@@ -57,11 +58,11 @@ class DroppedId:
 
 @dataclass(frozen=True, slots=True)
 class RenderedText:
-    """The chosen clauses in order, then the required ones that were not chosen.
+    """The selected clauses in order, followed by required clauses that were not selected.
 
     Attributes:
-        clauses: what the text consists of.
-        dropped: ids that are not in the bank, or that stand twice.
+        clauses: the clauses of the text.
+        dropped: ids that are not in the bank or were repeated.
     """
 
     clauses: tuple[Clause, ...]
@@ -73,7 +74,7 @@ class RenderedText:
         return " ".join(clause.text for clause in self.clauses)
 
     def to_dict(self) -> Json:
-        """``text``, ``ids``, and ``dropped`` with ``id`` and ``reason`` of each."""
+        """Return ``text``, ``ids``, and ``dropped`` with ``id`` and ``reason`` of each."""
         ids = [clause.id for clause in self.clauses]
         return {"text": self.text, "ids": ids, "dropped": list(map(asdict, self.dropped))}
 
@@ -82,7 +83,7 @@ class RenderedText:
 
 
 def render_clauses(clauses: Iterable[Clause], ids: object) -> RenderedText:
-    """The clauses with these ids in this order; required clauses that are missing come last.
+    """Return the clauses with these ids in this order, followed by missing required clauses.
 
     Args:
         clauses: the bank.
@@ -138,10 +139,11 @@ def _clause(item: object) -> Clause | None:
 
 
 def ids_in(answer: str, bank_ids: Collection[str]) -> list[str]:
-    """The ids that a language model's answer lists, in its order.
+    """Return the ids listed in a language model's answer, in order.
 
-    Read is the first JSON list of texts, fenced or not; where there is none, every word that is an
-    id or looks like one. Words between ``<think>`` and ``</think>`` are not read.
+    The ids are read from the first JSON list of strings, inside or outside a code fence. If there
+    is no list, every word that is an id or resembles one is used. Text between ``<think>`` and
+    ``</think>`` is ignored.
 
     Args:
         bank_ids: the ids of the bank.
@@ -169,10 +171,10 @@ def _json_lists(text: str) -> Iterator[list[str]]:
 
 
 def parsed_json(data: object, name: str) -> object:
-    """What JSON text holds; anything but text as it is.
+    """Parse JSON text; other values are returned unchanged.
 
     Args:
-        name: what an error calls the data.
+        name: the name of the data in error messages.
 
     Raises:
         InputError: the text is not JSON, or too long.

@@ -29,16 +29,16 @@ from attnlens.llm.clause_bank import MAX_IDS, Clause, ids_in
 MAX_ANSWER_CHARACTERS: Final = 20_000
 _MAX_DOCUMENT_BYTES, _MAX_REFUSAL_BYTES = 800_000, 1 << 16
 _MAX_EVENT_BYTES, _MAX_STREAM_BYTES, _MAX_STREAM_LINES = 1 << 20, 64 << 20, 1_000_000
-"""Of a stream with the thoughts that some servers send beside the text."""
+"""Limits of a stream, which includes the reasoning that some servers send with the text."""
 
 _MAX_WAIT_SECONDS: Final = 86_400
 _MAX_CONNECT_SECONDS: Final = 30.0
 _ADDRESS_REMEDY: Final = "is it an OpenAI-compatible address, ending in /v1?"
 _REFUSES_SCHEMA: Final = frozenset({400, 415, 422, 501})
-"""HTTP statuses of endpoints that do not take a schema; they are asked again without one."""
+"""HTTP statuses of endpoints that do not accept a schema; the request is repeated without one."""
 
 _ABOUT_SCHEMA: Final = re.compile(r"format|schema|grammar|json", re.IGNORECASE)
-"""What an HTTP 500 speaks of where the schema is what the server cannot take."""
+"""Words in an HTTP 500 error that show that the server does not support the schema."""
 
 _REFUSALS: Final = {
     401: "refuses the key; set ATTNLENS_API_KEY",
@@ -50,17 +50,17 @@ _REFUSALS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where to ask, and how patiently.
+    """The address, model, key and time limits of a chat endpoint.
 
     Attributes:
         base_url: ``https://host/v1``; ``/chat/completions`` is added.
-        model: the model's name there.
+        model: the model's name at the endpoint.
         key: sent as a bearer token; never shown.
         timeout: seconds to wait for the next byte; a local model may need minutes for the first.
         deadline: seconds to wait for a whole answer.
 
     Raises:
-        InputError: the address cannot be asked.
+        InputError: the address is not valid.
     """
 
     base_url: str
@@ -91,7 +91,7 @@ class Endpoint:
             raise InputError(problem)
 
     def until(self) -> float:
-        """When a request that starts now must be over, by `time.monotonic`."""
+        """The deadline of a request that starts now, on the clock of `time.monotonic`."""
         return time.monotonic() + self.deadline
 
     def _unusable(self, problem: str) -> InputError:
@@ -102,9 +102,9 @@ class Endpoint:
 
     @property
     def is_local(self) -> bool:
-        """Whether the address is this machine's."""
+        """Whether the address is on this machine."""
         host = urllib.parse.urlsplit(self.base_url).hostname or ""
-        # Names below localhost are not looked up on this machine by every system.
+        # Some systems do not resolve names below localhost to this machine.
         if host == "localhost":
             return True
         try:
@@ -118,7 +118,7 @@ class Endpoint:
         return self.key is not None and (self.base_url.startswith("https:") or self.is_local)
 
     def failure(self, problem: str, remedy: str | None = None) -> EndpointError:
-        """What went wrong there, without the key, which some servers repeat."""
+        """Build an error without the key, which some servers repeat in their messages."""
         if self.key:
             problem = problem.replace(self.key, "[key]")
         return EndpointError(problem, path=self.base_url.rstrip("/"), remedy=remedy)
@@ -129,8 +129,9 @@ class Answer:
     """The text of an answer, and how it ended.
 
     Attributes:
-        finish_reason: as the server says: ``stop``, or ``length`` at the most tokens.
-        cut: whether the text goes on beyond what was read.
+        finish_reason: the reason given by the server: ``stop``, or ``length`` if the token limit
+            was reached.
+        cut: whether the text is longer than the part that was read.
     """
 
     text: str = ""
@@ -145,14 +146,15 @@ def ask(
     until: float | None = None,
     **settings: Any,
 ) -> Answer:
-    """The answer to messages, at most `MAX_ANSWER_CHARACTERS` of it; it is asked for once.
+    """Send messages once, and return at most `MAX_ANSWER_CHARACTERS` of the answer.
 
     Args:
-        until: when it must be over, if several answers share a deadline.
+        until: the deadline, if several answers share one.
         settings: further keys of the request, such as ``max_tokens``.
 
     Raises:
-        EndpointError: it cannot be reached, refuses, breaks off, or sends something else.
+        EndpointError: the endpoint cannot be reached, refuses, breaks off, or sends an invalid
+            answer.
     """
     body = {"model": endpoint.model, "messages": list(messages), "stream": True, **settings}
     return asyncio.run(_ask(endpoint, body, endpoint.until() if until is None else until))
@@ -160,7 +162,7 @@ def ask(
 
 async def _ask(endpoint: Endpoint, body: Json, until: float) -> Answer:
     try:
-        # A time-out counts from byte to byte: a server that sends one now and then has no end.
+        # A time-out applies to each byte, so only this deadline stops a slow server.
         async with asyncio.timeout_at(until), _response(endpoint, body) as response:
             return await _answer(endpoint, response)
     except TimeoutError:
@@ -170,10 +172,10 @@ async def _ask(endpoint: Endpoint, body: Json, until: float) -> Answer:
 
 @asynccontextmanager
 async def _response(endpoint: Endpoint, body: Json) -> AsyncIterator[httpx.Response]:
-    """The response, if its status is good; whatever breaks it off is a failure."""
+    """Yield the response if its status is good; turn any interruption into an EndpointError."""
     headers = {
         "Accept": "text/event-stream, application/json",
-        "Accept-Encoding": "identity",  # what unfolds while it is read has no bound
+        "Accept-Encoding": "identity",  # decompressed data would have no size limit
         "User-Agent": f"attnlens/{VERSION}",
     }
     if endpoint.sends_key:
@@ -182,7 +184,7 @@ async def _response(endpoint: Endpoint, body: Json) -> AsyncIterator[httpx.Respo
         headers=headers,
         timeout=httpx.Timeout(endpoint.timeout, connect=_MAX_CONNECT_SECONDS),
         verify=ssl.create_default_context(),
-        trust_env=not endpoint.is_local,  # no proxy to this machine
+        trust_env=not endpoint.is_local,  # no proxy for this machine
     )
     async with client:
         request = client.build_request(
@@ -223,7 +225,7 @@ async def _refusal(endpoint: Endpoint, response: httpx.Response) -> EndpointErro
 
 
 def _message(data: Any) -> str:
-    """What a server says of an error, on one line; empty where it says nothing."""
+    """The server's error message on one line; empty if there is none."""
     error = data.get("error", data) if isinstance(data, dict) else data
     message = error.get("message") if isinstance(error, dict) else error
     return " ".join(message.split())[:200] if isinstance(message, str) else ""
@@ -256,7 +258,7 @@ async def _answer(endpoint: Endpoint, response: httpx.Response) -> Answer:
     kind = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
     if kind == "text/html":
         raise endpoint.failure("answers with a web page", _ADDRESS_REMEDY)
-    # Some servers do not stream, though asked to.
+    # Some servers ignore the request to stream.
     read = _document(response) if kind == "application/json" else _events(endpoint, response)
     async for event in read:
         if event == "[DONE]":
@@ -289,7 +291,7 @@ async def _document(response: httpx.Response) -> AsyncIterator[str]:
 
 
 async def _events(endpoint: Endpoint, response: httpx.Response) -> AsyncIterator[str]:
-    """The data of each server-sent event; comments and other fields are passed over."""
+    """Yield the data of each server-sent event; comments and other fields are ignored."""
     data: list[str] = []
     rest, n_bytes, n_lines, event_bytes = b"", 0, 0, 0
     async for chunk in response.aiter_raw():
@@ -315,7 +317,7 @@ async def _events(endpoint: Endpoint, response: httpx.Response) -> AsyncIterator
 
 
 def _piece(endpoint: Endpoint, text: str, answer: Answer) -> str:
-    """The text of an event or of a whole answer; empty where it has none (usage, say)."""
+    """The text of an event or of a whole answer; empty for an event without text, such as usage."""
     try:
         data = json.loads(text)
     except RecursionError:
@@ -336,7 +338,7 @@ def _piece(endpoint: Endpoint, text: str, answer: Answer) -> str:
         answer.finish_reason = reason
     message = choices[0].get("delta") or choices[0].get("message")
     content = message.get("content") if isinstance(message, dict) else None
-    # Half of a sign, as JSON can write one, cannot be shown.
+    # JSON can contain half of a surrogate pair, which cannot be displayed.
     return content.encode(errors="replace").decode() if isinstance(content, str) else ""
 
 
@@ -346,17 +348,17 @@ def chosen_ids(
     clauses: Sequence[Clause],
     **settings: Any,
 ) -> tuple[list[str], bool]:
-    """The ids that a language model chooses from a bank, in its order.
+    """Ask a language model to select clauses from a bank; return their ids in its order.
 
     Args:
         messages: the prompt with the bank.
         settings: further keys of the request, such as ``max_tokens``.
 
     Returns:
-        the ids, of which some may not be in the bank, and whether the answer was cut.
+        the ids, which may include unknown ones, and whether the answer was cut off.
 
     Raises:
-        EndpointError: as `ask`.
+        EndpointError: as in `ask`.
     """
     ids, until = [clause.id for clause in clauses], endpoint.until()
     try:
