@@ -539,8 +539,8 @@ def _standardised(changes: Floats, places_of: Integers) -> tuple[Floats, Floats]
     """Return the mean and standard deviation of each kind of change ``(kind, ball, past)`` by
     place.
 
-    The values of a place are shrunk towards those of its distance, and those towards the values of
-    all balls.
+    The values of a place are shrunk towards the values for its distance, which are themselves
+    shrunk towards the values for all balls.
 
     Returns:
         The table ``(kind, place, 2)``, and every change in standard deviations ``(kind, ball *

@@ -125,8 +125,8 @@ def compare_with_truth(
     """Compare the model with the process that generated the balls.
 
     Every loss is an *expectation* under the true probabilities, which are known here. ``truth`` is
-    the entropy of the true process, which is the minimum. The other losses are those of the
-    ``model``, of the model with no past balls (``no_past``), and of the ``scoreboard`` alone.
+    the entropy of the true process, which is the minimum. The other three losses are for the
+    ``model``, for the model without any past ball (``no_past``), and for the ``scoreboard`` alone.
     ``share_learnt`` is the share of the information in the past that the model has learnt.
     """
     losses: dict[str, list[Floats]] = {"truth": [], "model": [], "no_past": [], "scoreboard": []}

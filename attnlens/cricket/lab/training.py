@@ -338,7 +338,7 @@ def _begun(
 def split_matches(matches: Sequence[Match], plan: TrainingPlan, source: str) -> DateSplit:
     """Split matches by date into training and validation.
 
-    Neither last day is later than the last match, so that the dates on the card are those of
+    Both last days are limited to the day of the last match, so that the card states only days with
     matches that were used.
 
     Raises:

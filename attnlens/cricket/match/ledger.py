@@ -140,10 +140,12 @@ def rate_unit(balls_per_over: int) -> str:
 
 
 def phase_before(match: Match, innings: Innings, ball: Delivery) -> Phase | None:
-    """Return the phase of a ball; ``None`` for a super over or an innings of more than 120 balls.
+    """Return the phase of a ball, or ``None`` in a super over or an innings without phases.
 
     The powerplays are read from the file. If the file has none, the first 30% of the innings is the
     powerplay (25% in The Hundred). The last quarter of the innings is the death overs.
+
+    Only innings of at most 120 balls have phases.
     """
     quota = quota_of(match, innings)
     if quota is None or quota > _LONGEST_WITH_PHASES or innings.super_over:

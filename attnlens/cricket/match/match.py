@@ -18,7 +18,9 @@ OUTCOME_INDEX: Final[dict[str, int]] = {name: position for position, name in enu
 
 
 class OutcomeNames(NamedTuple):
-    """The names of an outcome: in a sentence, in an id, beside a figure, and synonyms."""
+    """The names of an outcome: a phrase for sentences, a word for ids, a label for figures,
+    and synonyms.
+    """
 
     words: str
     thing: str

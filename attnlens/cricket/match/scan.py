@@ -290,7 +290,7 @@ class Case:
         return [name for names in lists for name in filter(_is_text, names)]
 
     def claims(self, key: str) -> int:
-        """Return the number of reviews or of replacements, as ``key`` says."""
+        """Return the number of balls with a review, or with replacements."""
         return sum([claim[1] == key for scan in self.scans for claim in scan.claims])
 
     @cached_property

@@ -1,9 +1,9 @@
 """Convert an innings to arrays: the query side and the past side of each ball.
 
-The **query** side of a ball holds what is known before the ball is bowled; its only running totals
-are those of the scoreboard. The **past** side is what later balls may attend to. It holds the
-ball's own outcome, its position in the innings, the players and their ratings, and nothing about
-other past balls.
+The **query** side of a ball holds what is known before the ball is bowled; the scoreboard has the
+only running totals in it. The **past** side is what later balls may attend to. It holds the ball's
+own outcome, its position in the innings, the players and their ratings, and nothing about other
+past balls.
 """
 
 from __future__ import annotations

@@ -494,7 +494,7 @@ class Csv2Reader:
             return day_comes_first((first, *dict.fromkeys(dates)))
 
     def _info_of(self, match_id: str, notes: list[str]) -> InfoRows | None:
-        """Return the info rows beside the table or those of this match, or None."""
+        """Return the match's info rows, from the file beside the table or by match id, or None."""
         info = self._info
         if info is not None:
             if info.match_id in (None, match_id):
