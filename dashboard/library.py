@@ -1,7 +1,7 @@
 """The open matches and recordings, by their name in the address.
 
 Files named on the command line stay open. The key of an upload is made of its content and the name
-that its visitor gave it. Uploads are not listed; the oldest are dropped if space runs out.
+that its visitor gave it. Uploads are not listed; unused ones are dropped if space runs out.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The command line. Nothing heavy is imported until a command needs it."""
+"""The command line. Large libraries are imported only when a command needs them."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ DONE, INTERRUPTED = 0, 130
 
 _NO_MEMORY = re.compile(
     "not enough memory|out of memory|allocate memory|failed to map segment|start new thread"
-    "|_find_and_load.* NULL"  # an import for which there was none
+    "|_find_and_load.* NULL"  # an import that failed for lack of memory
 )
-"""What torch, the loader of libraries and Python itself say where memory runs out."""
+"""Messages of torch, the library loader and Python when memory runs out."""
 
 _COMPLETION = "--print-completion"
 _FILES = ("MATCH", "SRC", "FILE", "PATH", "RECORDING", "EXPLANATION.json", "TEXT", "CSV")
 _FOLDERS = ("FOLDER", "DIR")
-"""What stands for a file or a folder in the help, so that a shell completes it as one."""
+"""Placeholders for files or folders in the help, which shell completion completes as paths."""
 
 _REMOVED = {
     "completion": f"use `attnlens {_COMPLETION} bash` (or zsh, tcsh)",
@@ -47,7 +47,7 @@ _REMOVED = {
     "lab train --kind": "use --model",
     "over --overs-model": "use --model",
 }
-"""Commands and options of version 0.2, and what to use instead."""
+"""Commands and options of version 0.2, with their replacements."""
 
 
 _COMMANDS = {
@@ -58,7 +58,7 @@ _COMMANDS = {
     "models": "model_internals", "describe": "model_internals", "trace": "model_internals",
     "text": "model_internals", "lab": "lab", "schema": "explain",
 }  # fmt: skip
-"""For every command the module of `attnlens.cli` that adds it."""
+"""For each command, the module of `attnlens.cli` that adds it."""
 
 GROUPS = {
     "a match": "explain story predict whatif over match dashboard narrate check mcp",
@@ -66,11 +66,11 @@ GROUPS = {
     "lab": "lab",
     "others": "schema",
 }
-"""Commands as the help lists them."""
+"""The commands in the order and groups of the help."""
 
 
 def build_parser() -> Parser:
-    """The whole command line."""
+    """Build the parser of the whole command line."""
     parser = Parser(
         prog="attnlens",
         description="Explain sequence models through their attention, "
@@ -85,7 +85,7 @@ def build_parser() -> Parser:
 
 
 def _removed(words: Sequence[str]) -> str | None:
-    """What to use instead of a removed command or option among the words."""
+    """The replacement for a removed command or option among the words."""
     for name, remedy in _REMOVED.items():
         *command, last = name.split()
         if last.startswith("--"):
@@ -98,7 +98,7 @@ def _removed(words: Sequence[str]) -> str | None:
 
 
 def _offer_completion(parser: Parser) -> None:
-    """Add shtab's option, which prints the script that makes a shell complete attnlens."""
+    """Add shtab's option, which prints a completion script for a shell."""
     import shtab
 
     shtab.add_argument_to(parser, _COMPLETION)
@@ -112,7 +112,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command.
 
     Returns:
-        0 done; 1 done, and the answer is no; 2 bad usage or bad input; 130 interrupted.
+        the exit status: 0 for success; 1 for success with a negative answer; 2 for bad usage or bad
+            input; 130 if interrupted.
     """
     _open_streams()
     serve_any_terminal()
@@ -130,17 +131,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _failed(error: Exception) -> int:
-    """Say in one line what went wrong; the exit status."""
-    while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:  # of anyio's tasks
+    """Print a one-line error message and return the exit status."""
+    while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:  # from anyio's tasks
         error = error.exceptions[0]
     if isinstance(error, AttnlensError):
         return complain(_with_remedy(error))
     if isinstance(error, BrokenPipeError):
-        # Whoever read us has seen enough.
+        # The reader of stdout has closed it.
         drop(sys.stdout)
         return DONE
     if isinstance(error, OSError):
-        # A full disk, say. What is left would be complained about again on the way out.
+        # For example, the disk is full. Otherwise Python would report the unwritten rest again at
+        # exit.
         drop(sys.stdout)
         # A file that is written is named where it is; stdout has no name.
         no_room = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -160,9 +162,9 @@ def _failed(error: Exception) -> int:
 
 
 def _run(words: list[str]) -> int:
-    """Parse the words and do what they say; the exit status."""
+    """Parse the words, run the command and return the exit status."""
     if not _has_folder():
-        # No name would lead anywhere from here, and torch cannot be loaded.
+        # Without the folder, relative paths are invalid and torch cannot be loaded.
         return complain("the folder that this runs in is gone; change to another, and run it again")
     try:
         parser = build_parser()
@@ -176,12 +178,12 @@ def _run(words: list[str]) -> int:
             return DONE
         status: int = options.run(options)
         return status
-    except SystemExit as stop:  # argparse's, after it has said why
+    except SystemExit as stop:  # argparse has already printed the reason
         return stop.code if isinstance(stop.code, int) else DONE
 
 
 def _has_folder() -> bool:
-    """Whether the folder this process works in is there."""
+    """Whether the current working folder exists."""
     try:
         os.getcwd()
     except FileNotFoundError:
@@ -190,9 +192,10 @@ def _has_folder() -> bool:
 
 
 def _open_streams() -> None:
-    """A stream that was closed at our start is None to Python: nothing is read or written there.
+    """Open a null device for each standard stream that was closed at the start.
 
-    In the order of their numbers, so that no file we open later takes the place of one.
+    Python represents such a stream as None. The streams are opened in the order of their numbers,
+    so that no other file gets one of these numbers.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
@@ -200,7 +203,7 @@ def _open_streams() -> None:
 
 
 def _with_remedy(error: AttnlensError) -> str:
-    """What is wrong, and what to do, also where a reader could only say what is wrong."""
+    """Return the problem and the remedy, even if a reader's message has only the problem."""
     from attnlens.cricket.errors import MatchFileError
 
     if not isinstance(error, MatchFileError) or error.remedy:

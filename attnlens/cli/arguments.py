@@ -1,4 +1,4 @@
-"""Command-line arguments: the parser, what several commands share, and what the arguments name."""
+"""Command-line arguments: the parser, shared options, and the objects that arguments name."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ if TYPE_CHECKING:
     from attnlens.cricket.session import Session
 
 MAX_COUNT = 999_999
-"""Of what is counted where nobody asks for more."""
+"""The limit of counts that need no larger value."""
 
 MAX_SEED = 2**63 - 1
 
 
 class Commands(Protocol):
-    """What a command adds itself to."""
+    """The object to which a command adds its parser."""
 
     def add_parser(self, name: str, **settings: Any) -> Parser:
-        """A parser for the command ``name``."""
+        """Add a parser for the command ``name``."""
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that complains in one line.
+    """A parser whose error messages have one line.
 
     Args:
-        run: what the command does with its options, and its exit status.
+        run: the function that runs the command with its options and returns the exit status.
 
     Attributes:
         commands: the parsers of its commands, by name; empty if it has none.
@@ -46,7 +46,7 @@ class Parser(argparse.ArgumentParser):
     ) -> None:
         self.commands: dict[str, Parser] = {}
         self.groups: dict[str, str] = {}
-        # An abbreviation that works today would break when a longer option comes.
+        # An abbreviation that works today would become ambiguous when a similar option is added.
         super().__init__(allow_abbrev=False, **settings)
         if run is not None:
             self.set_defaults(run=run)
@@ -64,17 +64,17 @@ class Parser(argparse.ArgumentParser):
         self.exit(complain(f"{message}; see `{self.prog} --help`"))
 
     def _print_message(self, message: str, file: Any = None) -> None:
-        """Print help; argparse itself would end well where the disk is full."""
+        """Print help; argparse itself would report success even if the disk is full."""
         print(message, end="", file=file, flush=True)
 
     def all_arguments(self) -> Iterator[argparse.Action]:
-        """The arguments of this parser and of its commands."""
+        """Yield the arguments of this parser and of its commands."""
         yield from self._actions
         for parser in self.commands.values():
             yield from parser.all_arguments()
 
     def format_help(self) -> str:
-        """The help, its commands in their groups."""
+        """Return the help, with the commands in groups."""
         if not self.groups:
             return super().format_help()
         formatter = self._get_formatter()
@@ -98,16 +98,16 @@ class Parser(argparse.ArgumentParser):
         return formatter.format_help()
 
     def command_group(self, dest: str, *, required: bool = False) -> Commands:
-        """Room for commands, the name of the one given under ``dest``."""
+        """Add a group of commands; the name of the chosen command is stored in ``dest``."""
         group = self.add_subparsers(
             title="commands", metavar="COMMAND", dest=dest, required=required
         )
-        self.commands = group.choices  # by name; it grows
+        self.commands = group.choices  # by name; commands are added to it
         return group
 
 
 def date(text: str) -> datetime.date:
-    """A date such as 2024-10-24."""
+    """Parse a date such as 2024-10-24."""
     import datetime
 
     try:
@@ -117,7 +117,7 @@ def date(text: str) -> datetime.date:
 
 
 def whole_number(low: int, high: int) -> Callable[[str], int]:
-    """A whole number within limits, as argparse takes it."""
+    """Return an argparse type for integers within limits."""
 
     def read(text: str) -> int:
         if text.isascii() and text.isdigit() and len(text) < 20 and low <= int(text) <= high:
@@ -128,7 +128,7 @@ def whole_number(low: int, high: int) -> Callable[[str], int]:
 
 
 def number(low: int, high: int) -> Callable[[str], float]:
-    """A number within limits, as argparse takes it."""
+    """Return an argparse type for numbers within limits."""
 
     def read(text: str) -> float:
         with suppress(ValueError):
@@ -172,7 +172,7 @@ _SHARED: Mapping[str, Any] = {
 
 
 def add_shared(parser: Parser, *names: str, **changes: Any) -> None:
-    """Add arguments that several commands have, by name, with these settings of theirs changed."""
+    """Add shared arguments by name; ``changes`` override their settings."""
     for name in names:
         parser.add_argument(name, **{**_SHARED[name], **changes})
 
@@ -183,10 +183,10 @@ def add_formats(
     *,
     help_text: str = "default {}",
 ) -> None:
-    """``--format``, the first being the default, and ``--json`` for short.
+    """Add ``--format``, whose default is the first format, and its short form ``--json``.
 
     Args:
-        help_text: the help of ``--format``, with the default put in.
+        help_text: the help of ``--format``; ``{}`` is replaced by the default.
     """
     parser.add_argument(
         "--format", choices=formats, default=formats[0], help=help_text.format(formats[0])
@@ -202,16 +202,16 @@ def add_formats(
 
 
 def given_options(options: argparse.Namespace, *names: str) -> dict[str, Any]:
-    """The options of these names that were given, by name."""
+    """Return the options of these names that were given, by name."""
     values = {name: getattr(options, name) for name in names}
     return {name: value for name, value in values.items() if value is not None}
 
 
 def session_of(options: argparse.Namespace, cache: Path | None = None) -> Session:
-    """What answers by ``--model`` and ``--history``.
+    """Return a session with the model and history of ``--model`` and ``--history``.
 
     Args:
-        cache: a folder in which explanations are kept.
+        cache: a folder in which explanations are stored.
     """
     from attnlens.cricket.session import Session
 
@@ -219,9 +219,9 @@ def session_of(options: argparse.Namespace, cache: Path | None = None) -> Sessio
 
 
 def ball_of(session: Session, options: argparse.Namespace) -> tuple[Match, BallReference]:
-    """The match and the ball that ``MATCH``, ``--ball`` and ``--innings`` name.
+    """Return the match and the ball that ``MATCH``, ``--ball`` and ``--innings`` name.
 
-    An ambiguous name, or the ball chosen because none is named, is reported on stderr.
+    An ambiguous name, or the default ball if none is named, is reported on stderr.
 
     Raises:
         AttnlensError: the file cannot be read, or has no such ball.
@@ -240,7 +240,7 @@ def ball_of(session: Session, options: argparse.Namespace) -> tuple[Match, BallR
 
 
 def tell_names(match: Match, balls: Mapping[str, BallReference]) -> None:
-    """Which ball each name means, on stderr, where it can mean two."""
+    """Report on stderr which ball each ambiguous name means."""
     from attnlens.cricket.match.naming import hint
 
     for name, ball in balls.items():

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _MAX_MATCHES = 200
 _MAX_HEADS_BYTES = 50_000_000
-"""Of a document of heads."""
+"""The largest size of a document of heads."""
 
 
 def add_dashboard(commands: Commands) -> None:
@@ -90,7 +90,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _first_page(matches: Matches, recordings: Recordings) -> str:
-    """The only match or recording, or the list to choose from."""
+    """The address of the only match or recording, or of the list if there are several."""
     from attnlens.dashboard.pages import last_ball_link, match_link, recording_link
 
     if len(matches.permanent) == 1:
@@ -103,7 +103,7 @@ def _first_page(matches: Matches, recordings: Recordings) -> str:
 
 
 def _open(options: argparse.Namespace, matches: Matches, recordings: Recordings) -> None:
-    """Open the files of the command line, or else a simulated match that is always the same."""
+    """Open the files of the command line, or else a simulated match, which is always the same."""
     from attnlens.cricket.readers import Growing, read_match, read_matches
     from attnlens.cricket.reference_inputs import sample_match
 
@@ -134,7 +134,7 @@ def _open(options: argparse.Namespace, matches: Matches, recordings: Recordings)
 
 
 def _functions(options: argparse.Namespace) -> Functions:
-    """What the dashboard calls; each model has a session of its own."""
+    """The functions that compute the dashboard's content; each model has its own session."""
     from functools import lru_cache
 
     from attnlens.cricket.explain import what_if_types as types
@@ -185,7 +185,7 @@ def _functions(options: argparse.Namespace) -> Functions:
         try:
             answer = session(model).explain(match, ball="next", evidence=False)
         except InputError as error:
-            return {"waiting": error.problem}  # nobody can know yet who plays
+            return {"waiting": error.problem}  # the next players are not known yet
         return {**answer.ball.model_dump(), "outcomes": answer.to_dict()["prediction"]["outcomes"]}
 
     def what_if(match: Match, innings: int, ball: int, model: str, changes: Data) -> str:
@@ -198,7 +198,7 @@ def _functions(options: argparse.Namespace) -> Functions:
     return Functions(
         read=read_uploaded,
         match=shown_match,
-        # Each letter that is typed into the search field asks for those of all matches.
+        # Each letter typed into the search field needs the players of all matches.
         people=lru_cache(maxsize=_MAX_MATCHES)(shown_people),
         story=story,
         innings=every_ball,
@@ -213,7 +213,7 @@ def _functions(options: argparse.Namespace) -> Functions:
 
 
 def _heads(path: str) -> dict[str, str]:
-    """The pages of the heads in a document of ``attnlens lab heads --json``."""
+    """Render the pages of heads from a document of ``attnlens lab heads --json``."""
     import json
 
     from attnlens.cricket.pages.dashboard_parts import render_heads

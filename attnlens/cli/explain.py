@@ -1,4 +1,4 @@
-"""``attnlens explain``, why the model expects what it expects of one ball; and its ``schema``."""
+"""``attnlens explain``, which explains the forecast of one ball, and ``attnlens schema``."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 
 
 _POLL_SECONDS = 0.1
-"""Seconds between looks at the file."""
+"""Seconds between checks of the file."""
 
 _MAX_IDLE_SECONDS = 10_000_000
-"""Seconds that anybody waits."""
+"""The largest accepted waiting time in seconds."""
 _FORMATS = ("text", "json", "heatmap", "summary", "prompt", "markdown", "html")
 
 
@@ -107,7 +107,7 @@ def add_explain(commands: Commands) -> None:
 
 
 def add_ball_options(parser: Parser, *, nargs: str | None = None) -> None:
-    """The match (``nargs`` of them), the ball, the model and what is asked of them."""
+    """Add options for the match (``nargs`` of them), the ball, the model and the question."""
     from attnlens.cricket.match.match import OUTCOMES, parse_outcome
 
     add_shared(parser, "match", nargs=nargs)
@@ -139,7 +139,7 @@ def add_schema(commands: Commands) -> None:
 def _run_schema(options: argparse.Namespace) -> int:
     from importlib.resources import files
 
-    # The shipped file is the schema; a test holds it equal to the types, which are slow to load.
+    # A test keeps this file equal to the types, which are slow to import.
     text = files("attnlens.cricket.explain").joinpath("schema.json").read_text(encoding="utf-8")
     utf8_stdout()
     emit(text.rstrip("\n"), options.out)
@@ -160,7 +160,7 @@ def _run(options: argparse.Namespace) -> int:
         raise InputError("--all is every ball, --ball is one", remedy="give one of the two")
     if options.follow:
         return follow(options, partial(_show, options))
-    # The answer should not be lost for want of a place.
+    # Check first, so that the answer is not lost because the output cannot be written.
     check_files(options)
     if options.all:
         return _explain_all(options)
@@ -168,7 +168,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _check_form(options: argparse.Namespace) -> None:
-    """Which format goes with what else is asked for."""
+    """Check that the format fits the other options."""
     for name in ("messages", "template", "clauses"):
         if getattr(options, name) not in (None, False):
             if options.format not in ("text", "prompt"):
@@ -190,7 +190,7 @@ def _check_form(options: argparse.Namespace) -> None:
 
 
 def explain_named_ball(options: argparse.Namespace) -> Explanation:
-    """The explanation of the ball that the options name.
+    """Explain the ball named by the options.
 
     Raises:
         AttnlensError: the file, the ball or the checkpoint cannot be used.
@@ -202,7 +202,7 @@ def explain_named_ball(options: argparse.Namespace) -> Explanation:
 
 
 def _answers_folder(options: argparse.Namespace) -> Path | None:
-    """Where answers are kept; ``None`` where none are."""
+    """The folder in which answers are stored; ``None`` if they are not stored."""
     if getattr(options, "no_cache", False):
         return None
     from pathlib import Path
@@ -214,7 +214,7 @@ def _answers_folder(options: argparse.Namespace) -> Path | None:
 
 
 def _export(options: argparse.Namespace) -> int:
-    """Every ball of every match to Parquet files; 1 if a match could not be read."""
+    """Export every ball of every match to Parquet files; return 1 if a match could not be read."""
     from attnlens.cricket.export import export_matches
 
     for name in ("follow", "ball", "innings", "batter", "bowler", "scale", "full", "template"):
@@ -247,7 +247,7 @@ def _export(options: argparse.Namespace) -> int:
 
 
 def _explain_all(options: argparse.Namespace) -> int:
-    """Every ball of a match, or of one of its innings, a JSON line each."""
+    """Explain every ball of a match or of one innings, as one JSON line each."""
     from attnlens.cricket.match.naming import BallReference, innings_numbered
 
     session = session_of(options)
@@ -270,7 +270,7 @@ def _explain_all(options: argparse.Namespace) -> int:
 
 
 def _show(options: argparse.Namespace, explanation: Explanation) -> int:
-    """Write one explanation in the form that was asked for."""
+    """Write one explanation in the requested format."""
     from attnlens.cricket.pages import ball_page
 
     scale = options.scale or ("medium" if options.format == "heatmap" else "whole")
@@ -298,7 +298,7 @@ def _document(explanation: Explanation, form: str) -> str:
 
 
 def _prompt(explanation: Explanation, options: argparse.Namespace) -> str:
-    """The prompt as text to pipe, or as messages."""
+    """The prompt as plain text, or as messages."""
     import json
 
     from attnlens.cricket.pages.prompt import prompt_of
@@ -312,10 +312,10 @@ def _prompt(explanation: Explanation, options: argparse.Namespace) -> str:
 
 
 def check_follow(options: argparse.Namespace) -> None:
-    """Whether the options go together.
+    """Check that the options fit together.
 
     Raises:
-        InputError: they do not.
+        InputError: they conflict.
     """
     if not options.follow:
         if options.idle is not None:
@@ -337,17 +337,17 @@ def check_follow(options: argparse.Namespace) -> None:
 
 
 def follow(options: argparse.Namespace, show_page: Callable[[Explanation], int]) -> int:
-    """Stay with a match until it is left alone for ``--idle`` seconds, or the user ends it.
+    """Follow a match until its file is unchanged for ``--idle`` seconds or the user stops.
 
     Args:
-        show_page: print the next ball's explanation, where each ball is not one line.
+        show_page: prints the next ball's explanation, unless each ball is printed as one line.
     """
     from attnlens.cricket.readers import Growing
 
     session = session_of(options)
     growing, last_problem, quiet = Growing(options.match), "", time.monotonic()
     if not growing.is_there:
-        session.read(options.match)  # says so
+        session.read(options.match)  # raises an error with the reason
     session.predictor  # noqa: B018  # a wrong --model fails at once
     first = True
     while True:
@@ -373,10 +373,10 @@ def _report_news(
     first: bool,
     show_page: Callable[[Explanation], int],
 ) -> None:
-    """What was bowled since, and what to expect now."""
+    """Print the balls bowled since the last check, and the forecast of the next ball."""
     if news.another:
         say(f"another match is in the file now: {news.match.match_id}")
-    # What was there when we came, or the file, is past; a ball that came later is news.
+    # Balls in the file at the start, or in a new file, are not news; only later balls are.
     past = first or news.another
     bowled = [
         _bowled(session.explain(news.match, ball=ball, evidence=False, outcome=options.outcome))
@@ -386,7 +386,7 @@ def _report_news(
     try:
         match, ball = session.ball(news.match, "next", news.innings)
     except InputError as error:
-        waiting = error.problem  # the innings is over, or nobody can know who plays
+        waiting = error.problem  # the innings is over, or the next players are not known yet
     else:
         tested = not (options.no_evidence or in_lines(options))
         explanation = session.explain(match, ball=ball, evidence=tested, outcome=options.outcome)
@@ -416,16 +416,16 @@ def _report_news(
 
 
 def in_lines(options: argparse.Namespace) -> bool:
-    """Whether each ball gets a line, not a page."""
+    """Whether each ball is printed as one line, not as a page."""
     return options.format == "text" and not options.full and options.scale is None
 
 
 _MIN_LISTED_PROBABILITY = 0.03
-"""Outcomes at least so likely stand in a line."""
+"""The smallest probability of an outcome that a line lists."""
 
 
 def _forecast(explanation: Explanation) -> str:
-    """What is expected of the ball not yet bowled, and who is winning."""
+    """The forecast of the next ball, and the chance of winning."""
     from attnlens.cricket.words.facts import OUTCOME_WORDS
     from attnlens.render.numbers import percent_seen
 
@@ -440,7 +440,7 @@ def _forecast(explanation: Explanation) -> str:
 
 
 def _bowled(explanation: Explanation) -> Json:
-    """A ball that was bowled, and what the model had given what happened."""
+    """A ball that was bowled, with the probability that the model gave its outcome."""
     ball, prediction = explanation.ball, explanation.prediction
     expected = next(row for row in prediction.outcomes if row.outcome == prediction.actual)
     fields = ("innings", "index", "label", "batter", "bowler")

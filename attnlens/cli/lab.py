@@ -117,7 +117,7 @@ def _add_train(commands: Commands) -> None:
         "sampled balls on which heads earn their names (default 200; fewer is faster)",
         type=whole_number(1, MAX_COUNT),
     )
-    # Very many threads would crash the process.
+    # A very large number of threads would crash the process.
     parser.option("--threads", "N", "default: all cores", type=whole_number(1, _MAX_THREADS))
     parser.option(
         "--state", "FILE", "save the run's state here after every epoch, and resume from it"
@@ -184,7 +184,7 @@ def _ratings(options: argparse.Namespace) -> int:
     from attnlens.cricket.readers import matches_to_learn
     from attnlens.cricket.session import Session, file_digest
 
-    # The checkpoint itself may be brought up to date in its place.
+    # The checkpoint itself may be updated in place.
     check_outputs({"--out": options.out}, sources=options.sources)
     predictor = Session(options.model).predictor
     skipped: list[MatchFileError] = []
@@ -331,7 +331,7 @@ def _add_heads(commands: Commands) -> None:
 
 
 def _add_matches(parser: Parser, *, sample: bool = False) -> None:
-    """Add the options of a measurement; those of a sample of balls where ``sample``."""
+    """Add the options of a measurement, and those for sampling balls if ``sample``."""
     add_shared(parser, "sources", "--model")
     if sample:
         add_shared(parser, "--history")

@@ -1,4 +1,4 @@
-"""``attnlens narrate``, ``check`` and ``mcp``: a language model beside an explanation."""
+"""``attnlens narrate``, ``check`` and ``mcp``: use explanations with a language model."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _KEY_NAMES = ("ATTNLENS_API_KEY", "OPENAI_API_KEY")
 _MAX_TEXT_BYTES = 200_000
 _MAX_DATA_BYTES = 1 << 26
 _LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1")
-"""Where only this machine is heard, and for which the SDK refuses the pages of others."""
+"""Hosts that only this machine can reach, and for which the SDK rejects requests of web pages."""
 
 
 def add_narrate(commands: Commands) -> None:
@@ -120,7 +120,9 @@ def _run_narrate(options: argparse.Namespace) -> int:
 
 
 def _endpoint_at(url: str, model: str, **patience: float) -> Endpoint:
-    """Whom to ask, with the key of the environment alone: a command line can be read by others."""
+    """The endpoint; its key comes only from the environment, because others can read command
+    lines.
+    """
     from attnlens.llm.endpoint import Endpoint
 
     key = next((value for name in _KEY_NAMES if (value := os.environ.get(name, "").strip())), None)
@@ -167,7 +169,9 @@ def _run_check(options: argparse.Namespace) -> int:
 
 
 def _render_check(checked: SpotCheck) -> str:
-    """How many statements were read, and those that are not borne out or were not judged."""
+    """The number of statements read, and the statements that are not borne out or were not
+    judged.
+    """
     parts = [f"{checked.read} of {len(checked.statements)} statements read"]
     for answer in ("not borne out", "not in the data", "not read"):
         rows = [_statement_lines(row) for row in checked.statements if row.answer == answer]
@@ -177,7 +181,7 @@ def _render_check(checked: SpotCheck) -> str:
 
 
 def _statement_lines(statement: Statement) -> str:
-    """A statement, and below it what decided the answer and what the data holds instead."""
+    """A statement, followed by the reason for its answer and by the data's value."""
     from attnlens.render.safe import clean
 
     nearest = "" if statement.nearest is None else f"; the facts hold {clean(statement.nearest)}"
@@ -186,7 +190,7 @@ def _statement_lines(statement: Statement) -> str:
 
 
 def _read(path: str, max_bytes: int) -> str:
-    """A file, or what comes from a pipe, as text."""
+    """Read a file or a pipe as text."""
     if path != "-":
         data = read_whole(path, max_bytes, remedy="give text")
     elif len(data := sys.stdin.buffer.read(max_bytes + 1)) > max_bytes:

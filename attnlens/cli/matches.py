@@ -84,11 +84,11 @@ def _run_predict(options: argparse.Namespace) -> int:
 
 
 def _rows(matches: Iterable[Match], session: Session) -> Iterator[Row]:
-    """Rows of every match; in order of date where ratings have to be brought up to it."""
+    """Yield the rows of every match, sorted by date if ratings must be updated to that date."""
     import datetime
 
     if session.history is not None:
-        # Ratings only move forward, so all matches are read before the first is predicted.
+        # Ratings can only be updated forward, so all matches are read before the first prediction.
         matches = sorted(matches, key=lambda m: (m.date or datetime.date.min, m.match_id))
     number = 0
     for number, match in enumerate(matches, 1):
@@ -104,7 +104,7 @@ def _write_csv(rows: Iterator[Row], file: TextIO) -> None:
     from attnlens.cricket.predictor.window import COLUMNS
     from attnlens.render.safe import cell
 
-    first = list(islice(rows, 1))  # an error leaves no header behind
+    first = list(islice(rows, 1))  # so that an error leaves no header behind
     writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
     writer.writeheader()
     for row in chain(first, rows):
@@ -163,7 +163,7 @@ def _run_whatif(options: argparse.Namespace) -> int:
     from attnlens.cricket.explain.what_if_types import LAST, question_of
 
     question = question_of(options.set)
-    # A wrong name should not wait for torch, nor the answer be lost for want of a place.
+    # Find a wrong name before loading torch, and an output path that cannot be written.
     check_files(options)
     from attnlens.cricket.match.naming import balls_of
     from attnlens.cricket.pages.ball_page import render_what_if
@@ -290,7 +290,9 @@ def _run_match(options: argparse.Namespace) -> int:
 def _check(
     matches: Iterator[Match], skipped: list[MatchFileError], options: argparse.Namespace
 ) -> int:
-    """Everything doubted, and of one match what nothing confirms; 1 where a match is refused."""
+    """List all doubts and, for a single match, unconfirmed fields; return 1 if a match is
+    refused.
+    """
     from attnlens.cricket.match.match import UNWITNESSED
     from attnlens.cricket.match.scan import NO_CLAIM
     from attnlens.render.safe import on_one_line
@@ -299,7 +301,7 @@ def _check(
     for match in matches:
         number += 1
         doubted += bool(match.doubts)
-        # A table holds many matches.
+        # A table contains many matches.
         stem = Path(match.source.rpartition("::")[2]).stem
         location = f"{match.source}:" + ("" if stem == match.match_id else f" {match.match_id}:")
         statements = {statement.field: statement for statement in match.statements}
@@ -340,7 +342,7 @@ def _doubt_data(
     match: str | None = None,
     statement: StatedField | None = None,
 ) -> Json:
-    """A doubt and the statement that it contradicts, or why a file cannot be read, as data."""
+    """Return a doubt with the statement it contradicts, or a read error, as plain data."""
     return {
         **{"file": file, "line": None, "match": match},
         **{name: getattr(problem, name, None) for name in ("innings", "over", "ball")},
@@ -361,7 +363,7 @@ def _match_data(match: Match) -> Json:
 
 
 def _list(matches: Iterator[Match], options: argparse.Namespace) -> None:
-    """Several matches, a line each."""
+    """List several matches, one per line."""
     from attnlens.render.safe import clean
 
     as_json = options.format == "json"

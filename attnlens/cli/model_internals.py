@@ -1,4 +1,6 @@
-"""``attnlens models``, ``describe``, ``trace`` and ``text``: the reference models from inside."""
+"""``attnlens models``, ``describe``, ``trace`` and ``text``: the computations of reference
+models.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,7 @@ def _run_models(options: argparse.Namespace) -> int:
 
 
 def _add_models_to_page(page: Page, models: Sequence[Json]) -> None:
-    """A paragraph for each model."""
+    """Add a paragraph for each model."""
     for model in models:
         page.blank()
         heading = "{name}: {title}, {parameters:,} parameters"
@@ -56,7 +58,7 @@ def _add_models_to_page(page: Page, models: Sequence[Json]) -> None:
 
 
 def _model_data(entry: ReferenceModel) -> Json:
-    """A model with the sizes of the weights that come with attnlens."""
+    """Describe a model, with the sizes of the weights included in attnlens."""
     from attnlens.reference.symbolic.equations import sizes_of
 
     sizes = sizes_of(entry.loaded().module)
@@ -123,7 +125,7 @@ def add_trace(commands: Commands) -> None:
     parser.option("--innings", "N", "temporal, cricket: the innings", type=int)
     add_formats(parser)
     add_shared(parser, "--out")
-    # Rows of numbers may begin with a minus, and are no option.
+    # A row of numbers may begin with a minus sign and is not an option.
     parser._negative_number_matcher = re.compile(r"-[0-9.]")
 
 

@@ -1,4 +1,4 @@
-"""Where a command's output goes: what may be written over, how it is drawn, and what is said."""
+"""The output of commands: files that may be overwritten, formatting, and messages."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _BAD = 2
 
 
 def say(text: str, before: str = "") -> None:
-    """One line on stderr for whoever runs the command, whatever is in the text."""
+    """Print one line on stderr, with any text made safe for a terminal."""
     from attnlens.render.safe import on_one_line
 
     _tell(f"{before}attnlens: {on_one_line(text)}\n")
 
 
 def _tell(text: str) -> None:
-    """Write to stderr. If nobody reads it any more, or its disk is full, the work goes on."""
+    """Write to stderr, and continue if stderr is closed or its disk is full."""
     try:
         print(text, end="", file=sys.stderr, flush=True)
     except OSError:
@@ -40,19 +40,19 @@ def _tell(text: str) -> None:
 
 
 def drop(stream: TextIO) -> None:
-    """Let nothing come out of a stream any more: Python would try again on the way out."""
+    """Discard the rest of a stream, which Python would otherwise try to write again at exit."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def complain(text: str) -> int:
-    """One line on stderr, over whatever progress stands there; the exit status of bad input."""
+    """Print an error line on stderr over any progress line; return the exit status of bad input."""
     say(text, "\r\x1b[2K" if sys.stderr.isatty() else "")
     return _BAD
 
 
 def emit(text: str, out: str | None) -> None:
-    """Text and a line end, to a file or to stdout."""
+    """Write a text and a line break to a file or to stdout."""
     if out is None:
         print(text, flush=True)
     else:
@@ -61,7 +61,7 @@ def emit(text: str, out: str | None) -> None:
 
 @contextmanager
 def opened(out: str | None, *, utf8: bool = True) -> Iterator[TextIO]:
-    """Stdout, in ``utf8``, or a file that takes its place when all is there; line ends stay."""
+    """Open stdout in ``utf8``, or a file that is replaced once it is complete; keep line breaks."""
     if out is None:
         if utf8:
             utf8_stdout()
@@ -72,20 +72,20 @@ def opened(out: str | None, *, utf8: bool = True) -> Iterator[TextIO]:
 
 
 def emit_json(data: Any, out: str | None) -> None:
-    """Indented JSON, to a file or to stdout."""
+    """Write indented JSON to a file or to stdout."""
     utf8_stdout()
     emit(render_json(data), out)
 
 
 def utf8_stdout() -> None:
-    """JSON is UTF-8, whatever the terminal is."""
+    """Set stdout to UTF-8, because JSON is UTF-8 on any terminal."""
     reconfigure = getattr(sys.stdout, "reconfigure", None)
     if reconfigure is not None:
         reconfigure(encoding="utf-8")
 
 
 def report_skipped(skipped: Sequence[MatchFileError]) -> None:
-    """Every file that was passed over, and why, on stderr; nothing where there was none."""
+    """Report each skipped file and the reason on stderr."""
     if skipped:
         say(f"skipped {len(skipped)} files:")
         for error in skipped:
@@ -93,10 +93,10 @@ def report_skipped(skipped: Sequence[MatchFileError]) -> None:
 
 
 def page(out: str | None) -> dict[str, Any]:
-    """Drawn for a terminal, or for the file ``out``.
+    """Return the page settings for a terminal or for the file ``out``.
 
-    The width is ``COLUMNS`` where set, else the terminal's, else 100. Colour only on a terminal
-    that has it, and not where NO_COLOR says no.
+    The width is ``COLUMNS`` if set, else the terminal's width, else 100. Colour is used only on a
+    terminal that supports it, and not if NO_COLOR is set.
     """
     plain = out is not None and "COLUMNS" not in os.environ
     width = _PLAIN_WIDTH if plain else shutil.get_terminal_size((_PLAIN_WIDTH, 24)).columns
@@ -106,7 +106,7 @@ def page(out: str | None) -> dict[str, Any]:
 
 
 def serve_any_terminal() -> None:
-    """Where stdout's encoding lacks a sign, what is nearest to it in ASCII is written."""
+    """Replace characters that stdout cannot encode by similar ASCII characters."""
     encoding = (sys.stdout.encoding or "ascii").lower()
     reconfigure = getattr(sys.stdout, "reconfigure", None)
     if reconfigure is not None and not encoding.startswith("utf"):
@@ -122,7 +122,7 @@ def _nearest(error: UnicodeError) -> tuple[str, int]:
 
 
 def progress(text: str) -> None:
-    """A passing line on stderr, on a terminal only; an empty text clears it."""
+    """Show a temporary line on stderr, only on a terminal; an empty text clears it."""
     if sys.stderr.isatty():
         from attnlens.render.safe import on_one_line
 
@@ -130,13 +130,13 @@ def progress(text: str) -> None:
 
 
 def progress_bar(done: int, total: int, counted: str) -> None:
-    """How much of the work is done, as a passing bar."""
+    """Show the completed part of the work as a temporary bar."""
     full = _BAR_COLUMNS * done // total
     progress(f"{'█' * full}{'░' * (_BAR_COLUMNS - full)} {done} of {total} {counted}")
 
 
 def since_now() -> Callable[[str], None]:
-    """What prints a line on stderr that stays, with the seconds since this call."""
+    """Return a function that prints a permanent line on stderr with the seconds since this call."""
     started = time.perf_counter()
 
     def report(text: str) -> None:
@@ -151,12 +151,12 @@ def show(
     render: Callable[..., str],
     **documents: Callable[[], str],
 ) -> int:
-    """Write what ``--format`` says; the exit status of what is done.
+    """Write the output in the format of ``--format``, and return the exit status of success.
 
     Args:
-        data: what ``json`` holds.
-        render: the page that ``text`` is, given its width and whether it has colours.
-        documents: by the name of any other format.
+        data: returns the data for ``json``.
+        render: returns the page for ``text``, given its width and whether to use colours.
+        documents: functions for other formats, by name.
     """
     if options.format == "text":
         text = render(**page(options.out))
@@ -174,14 +174,14 @@ def show(
 
 
 def check_files(options: argparse.Namespace, *more: str) -> None:
-    """Whether ``--out`` and ``more`` can be written, and are nothing that the options read.
+    """Check that ``--out`` and ``more`` can be written and are not inputs of the options.
 
     Raises:
-        InputError: as `check_outputs` says.
+        InputError: as in `check_outputs`.
     """
 
     def read(*names: str) -> list[str]:
-        # What a command only counts is no file: the matches of `planted`.
+        # In some commands the option is a count and not a file, such as the matches of `planted`.
         values = [getattr(options, name, None) for name in names]
         paths = [value for value in values if isinstance(value, str)]
         return paths + [path for value in values if isinstance(value, list) for path in value]
@@ -199,17 +199,15 @@ def check_outputs(
     sources: Collection[str] = (),
     inputs: Collection[str] = (),
 ) -> None:
-    """Whether what a command writes can be written, and is nothing that it reads.
-
-    Asked before the work, not after it.
+    """Check, before the work starts, that outputs can be written and are not also inputs.
 
     Args:
-        outputs: option to file; ``None`` for one that was not given.
-        sources: match files, folders and zips, members of zips too.
+        outputs: a mapping from an option to its file; ``None`` for an option that was not given.
+        sources: match files, folders and zips, or members of zips.
         inputs: other files and folders that are read, such as checkpoints.
 
     Raises:
-        InputError: a file cannot be written, is read too, or is written twice.
+        InputError: a file cannot be written, is also read, or is written twice.
     """
     files = {option: path for option, path in outputs.items() if path is not None}
     for path in files.values():
@@ -232,13 +230,13 @@ def check_outputs(
 
 
 def _is_match_of(source: str, path: str) -> bool:
-    """Whether ``path`` is a match that is read from ``source``, or the info file of one."""
+    """Whether ``path`` is a match read from ``source``, or the info file of such a match."""
     from attnlens.cricket.readers import INFO_SUFFIX, describes_matches
     from attnlens.cricket.readers.files import source_of
 
     location = str(source_of(source).path)
     info = f"{os.path.splitext(location)[0]}{INFO_SUFFIX}"
-    # What else lies in a folder of matches, such as an answer of yesterday, may go.
+    # Other files in a folder of matches, such as an earlier answer, may be overwritten.
     return (
         _same(path, location)
         or (os.path.exists(path) and _same(path, info))
@@ -247,15 +245,15 @@ def _is_match_of(source: str, path: str) -> bool:
 
 
 def _same(path: str, other: str) -> bool:
-    """Whether two paths lead to one file, whatever their spelling."""
+    """Whether two paths refer to the same file."""
     try:
         return os.path.samefile(path, other)
-    except OSError:  # one of them is not there yet
+    except OSError:  # one of them does not exist yet
         return os.path.realpath(path) == os.path.realpath(other)
 
 
 def _inside(path: str, folder: str) -> bool:
-    """Whether a file that exists lies somewhere in a folder."""
+    """Whether an existing file is inside a folder or its subfolders."""
     if not os.path.isfile(path) or not os.path.isdir(folder):
         return False
     above = os.path.realpath(folder)

@@ -1,4 +1,6 @@
-"""``attnlens audit``, ``record`` and ``view``: the attention of any model, tested, kept, seen."""
+"""``attnlens audit``, ``record`` and ``view``: test, save and display the attention of any
+model.
+"""
 
 from __future__ import annotations
 
@@ -47,13 +49,13 @@ _MODEL_HELP: Final = (
 )
 _FORMATS: Final = ("text", "html", "json", "md")
 _BEGINS: Final = b'{"model":'
-"""How each line of many audits begins."""
+"""The start of each line in a file of several audits."""
 
 _MAX_TEXTS_BYTES: Final = 64 << 20
 
 _BASE_MEMORY: Final = 2 << 30
 _MEMORY_PER_BYTE: Final = 12
-"""Of a recording: weights of 16 bits become numbers of 32, of which there are several copies."""
+"""Memory allowed per byte of a recording: 16-bit weights become 32-bit, in several copies."""
 _MAX_CPU_SECONDS: Final = 600
 _MAX_SECONDS: Final = 300.0
 
@@ -116,7 +118,7 @@ def _add_path(parser: Parser, **more: Any) -> None:
 
 
 def _layers(text: str) -> list[int]:
-    """``2,7-9`` as layers."""
+    """Parse layers such as ``2,7-9``."""
     layers: list[int] = []
     for part in text.split(","):
         first, dash, last = part.partition("-")
@@ -142,9 +144,10 @@ def _run_audit(options: argparse.Namespace) -> int:
 def _of_model(
     options: argparse.Namespace, function: Callable[..., Any], **question: Any
 ) -> Iterator[Any]:
-    """What one of the functions below answers of a model, one value or several.
+    """Yield the results of a function below for a model, one value or several.
 
-    A stranger's model is opened in a process of its own; ``module:function`` is the user's.
+    Model files are untrusted and are opened in a separate process; ``module:function`` is the
+    user's own code and is not.
     """
     from attnlens.audits.loading import check_model, model_bounds
 
@@ -161,7 +164,7 @@ def _of_model(
 def audited(
     path: str, text: str | None, chosen: Json, format: str, drawn: Json, report: Report
 ) -> str | Json:
-    """The audit of a model in a format: plain data of ``json``, else a text."""
+    """Return the audit of a model in a format: plain data for ``json``, else a text."""
     from attnlens.audits import audit
     from attnlens.render.audit import audit_markdown, audit_page, render_audit
 
@@ -175,7 +178,7 @@ def audited(
 
 
 def audited_texts(path: str, texts: list[str], chosen: Json, report: Report) -> Iterator[Json]:
-    """The audit of each text, as plain data."""
+    """Yield the audit of each text as plain data."""
     from attnlens.audits import audit
 
     model, _ = _model_and_inputs(path, texts[0], report)
@@ -184,7 +187,7 @@ def audited_texts(path: str, texts: list[str], chosen: Json, report: Report) -> 
 
 
 def recorded(path: str, text: str | None, out: str, report: Report) -> None:
-    """Write the recording of a model that runs once."""
+    """Run a model once and write the recording."""
     from attnlens.audits.inputs import record_input
 
     model, inputs = _model_and_inputs(path, text, report)
@@ -192,7 +195,7 @@ def recorded(path: str, text: str | None, out: str, report: Report) -> None:
 
 
 def _model_and_inputs(path: str, text: str | None, report: Report) -> tuple[ModelSource, Any]:
-    """The model, and the text or what the function gave."""
+    """Return the model, and the text or the inputs that the function returned."""
     from attnlens.audits.loading import load_model
 
     report("loading the model")
@@ -205,7 +208,7 @@ def _model_and_inputs(path: str, text: str | None, report: Report) -> tuple[Mode
 
 
 def _format_of(out: str | None) -> str:
-    """What a file holds, by its ending."""
+    """The format of a file by its extension."""
     ending = os.path.splitext(out or "")[1]
     formats = {"": "text", ".txt": "text", **{f".{name}": name for name in _FORMATS}}
     if ending.lower() not in formats:
@@ -218,7 +221,7 @@ def _format_of(out: str | None) -> str:
 
 
 def _audit_texts(options: argparse.Namespace) -> int:
-    """One text after the other, each audit a line of JSON."""
+    """Audit texts one by one, writing each audit as a line of JSON."""
     if options.text is not None or options.out is None or options.format not in (None, "json"):
         raise InputError(
             "--texts writes one JSON object a line", remedy="give --out FILE, and no --text"
@@ -234,7 +237,7 @@ def _audit_texts(options: argparse.Namespace) -> int:
     if done == len(texts):
         return 0
     is_new = not os.path.exists(options.out)
-    # Unbuffered, so that nothing is left to write if the disk is full.
+    # Without a buffer, no data remain to be written if the disk is full.
     with writing(options.out), open(options.out, "ab", buffering=0) as file:
         if not lock(file.fileno()):
             raise InputError(
@@ -242,7 +245,7 @@ def _audit_texts(options: argparse.Namespace) -> int:
                 path=options.out,
                 remedy="wait until that has ended, or give another --out",
             )
-        # Another process may have gone on before the file was ours.
+        # Another process may have written to the file before this one locked it.
         done, whole_bytes = _audits_in(options.out, texts)
         file.truncate(whole_bytes)
         chosen = given_options(options, "target", "layers", "heads")
@@ -252,14 +255,15 @@ def _audit_texts(options: argparse.Namespace) -> int:
                 _append(file, json.dumps(report, ensure_ascii=False).encode() + b"\n")
                 progress_bar(number, len(texts), "texts audited")
         finally:
-            if is_new and not os.path.getsize(options.out):  # the model could not be read, say
+            # For example, the model could not be read.
+            if is_new and not os.path.getsize(options.out):
                 os.unlink(options.out)
     progress("")
     return 0
 
 
 def _append(file: FileIO, line: bytes) -> None:
-    """Write a whole line or, where the disk is full, none."""
+    """Write a complete line, or nothing if the disk is full."""
     end, written = file.seek(0, os.SEEK_END), 0
     try:
         while written < len(line):
@@ -270,7 +274,9 @@ def _append(file: FileIO, line: bytes) -> None:
 
 
 def _audits_in(out: str, texts: list[str]) -> tuple[int, int]:
-    """How many texts a file holds already, and their bytes: a last line may be cut short."""
+    """The number of texts a file already contains and their bytes; the last line may be
+    incomplete.
+    """
     if not os.path.exists(out):
         return 0, 0
     with open(out, "rb+") as file:
@@ -284,7 +290,7 @@ def _audits_in(out: str, texts: list[str]) -> tuple[int, int]:
 
 
 def _text_of(line: bytes) -> str | None:
-    """The text that a line is an audit of."""
+    """The text that was audited in a line of JSON output, or None."""
     try:
         text: str | None = json.loads(line)["inputs"][0]["text"]
     except (ValueError, KeyError, IndexError, TypeError):
@@ -299,7 +305,7 @@ def _run_record(options: argparse.Namespace) -> int:
         raise InputError("--from-qk needs no model", remedy="leave PATH and --text out")
     if not captured and options.path is None:
         raise InputError("there is no model", remedy="give PATH, or --from-qk FILE")
-    # Where the process that writes it is ended, nothing of it is left.
+    # If the writing process is killed, its temporary files are removed with the folder.
     folder = os.path.dirname(os.path.abspath(options.out))
     with writing(options.out), TemporaryDirectory(dir=folder, prefix=".attnlens-") as beside:
         part = os.path.join(beside, "recording")
@@ -318,7 +324,7 @@ def _run_record(options: argparse.Namespace) -> int:
 
 
 def recorded_captured(path: str, out: str, report: Report) -> None:
-    """Write the recording of captured queries and keys."""
+    """Write a recording of captured queries and keys."""
     from attnlens.recording.recording import recording_of_captured
 
     report("reading the queries and keys")
@@ -359,17 +365,17 @@ def _run_view(options: argparse.Namespace) -> int:
     data = _of_recording(path, rows_of_recording, {"choice": choice, "top": options.top})
     progress("")
     utf8_stdout()
-    # A label can hold half a character, which UTF-8 cannot.
+    # A label can contain half of a surrogate pair, which UTF-8 cannot encode.
     text = render_json({"recording": name, **data})
     emit(text.encode("utf-8", "replace").decode("utf-8"), options.out)
     return 0
 
 
 def view_page(path: str, name: str) -> str:
-    """The page of a recording, for the dashboard.
+    """Return the page of a recording for the dashboard.
 
     Raises:
-        AttnlensError: it cannot be read, or needs more than the process that opens it may use.
+        AttnlensError: the recording cannot be read, or needs more memory or time than allowed.
     """
     page: str = _of_recording(path, page_of_recording, {"choice": {}, "name": name})
     return page
@@ -378,7 +384,7 @@ def view_page(path: str, name: str) -> str:
 def _of_recording(
     path: str, function: Callable[..., Any], question: Json, *, writes: bool = False
 ) -> Any:
-    """What one of the functions here answers of a recording, opened in a process of its own."""
+    """Return the result of a function below for a recording, opened in a separate process."""
     bounds = Bounds(
         memory=_BASE_MEMORY + _MEMORY_PER_BYTE * size_of(path),
         cpu_seconds=_MAX_CPU_SECONDS,
@@ -393,7 +399,7 @@ def _of_recording(
 def page_of_recording(
     path: str, choice: Mapping[str, str | None], name: str, report: Report
 ) -> str:
-    """One page of HTML with every heat map."""
+    """Return an HTML page with every heat map."""
     from attnlens.attention.views import maps_data
     from attnlens.render.page import render_recording_page
 
@@ -405,7 +411,7 @@ def page_of_recording(
 def rows_of_recording(
     path: str, choice: Mapping[str, str | None], top: int, report: Report
 ) -> Json:
-    """Sites, and rows of the first: the last query of each head, unless others were asked for."""
+    """Return the sites, and rows of the first site: by default, the last query of each head."""
     from attnlens.attention.views import has_weights, rows_data, sites_data, weight_notes
 
     recording = _chosen_records(path, choice, report)

@@ -1,4 +1,4 @@
-"""Signals that end a command: it stops as by Ctrl-C, and leaves nothing half-written behind."""
+"""Signals that end a command: it stops as after Ctrl-C and leaves no partial files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _AGAIN_SECONDS: Final = 0.02
 
 
 class Terminated(KeyboardInterrupt):
-    """This process was asked to end by the signal ``number``."""
+    """The signal ``number`` asked this process to end."""
 
     def __init__(self, number: int) -> None:
         super().__init__()
@@ -30,10 +30,10 @@ class Terminated(KeyboardInterrupt):
 
 @contextmanager
 def ending_in_order() -> Iterator[None]:
-    """A block that a signal ends by an exception, so that parts of files are taken away.
+    """Turn signals inside this ``with`` block into exceptions, so that partial files are deleted.
 
-    After the block this process ends by that very signal, as whoever sent it expects. Signals that
-    are ignored (``nohup``) or have a handler stay so.
+    After the block, the process ends by the same signal, as the sender expects. Signals that are
+    ignored (``nohup``) or already have a handler are left unchanged.
     """
     numbers = [getattr(signal, name) for name in _ENDING if hasattr(signal, name)]
     in_main_thread = threading.current_thread() is threading.main_thread()
@@ -58,9 +58,10 @@ def ending_in_order() -> Iterator[None]:
 
 
 def end_at_once() -> None:
-    """Let `SIGTERM` and `SIGHUP` end this process as if nothing had taken them.
+    """Restore the default effect of `SIGTERM` and `SIGHUP`, which end the process.
 
-    For servers, which write no file: an exception in an event loop would be told by its traceback.
+    This is for servers, which write no files: an exception in an event loop would print a
+    traceback.
     """
     for name in _ENDING:
         number = getattr(signal, name, None)
@@ -73,9 +74,9 @@ def _terminate(number: int, _: FrameType | None) -> NoReturn:
 
 
 def _raise_again(otherwise: Hook) -> Hook:
-    """A hook for exceptions that Python drops: a signal's comes again, a moment later.
+    """Return a hook that raises a dropped signal again shortly afterwards.
 
-    An exception that is raised while an object is being freed is dropped, and Ctrl-C with it.
+    Python drops an exception raised while an object is being freed, including that of Ctrl-C.
     """
 
     def hook(dropped: UnraisableHookArgs) -> None:
@@ -89,7 +90,7 @@ def _raise_again(otherwise: Hook) -> Hook:
 
 
 def _signal_main_thread(number: int) -> None:
-    """Also where it sleeps or waits."""
+    """Signal the main thread, even if it is sleeping or waiting."""
     main = threading.main_thread().ident
     if hasattr(signal, "pthread_kill") and main is not None:
         signal.pthread_kill(main, number)

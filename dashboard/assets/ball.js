@@ -1,4 +1,4 @@
-// The page of a ball: its address is its state, and a change of ball is drawn from what is at hand.
+// The page of a ball. The address is its state; a change of ball is drawn from data already loaded.
 import {
   all,
   at,
@@ -24,9 +24,9 @@ import { follow, showNext } from "./live.js";
 import { Timeline } from "./timeline.js";
 
 const [BALL_PAUSE, TEST_DELAY, AHEAD_DELAY, QUEUE_DELAY] = [650, 110, 300, 900]; // milliseconds
-const QUICK = 350; // milliseconds: quicker steps are one step of the browser's history
+const QUICK = 350; // milliseconds: steps closer together share one entry of the browser's history
 const WHAT_IF = ["bowler", "batter", "target", "was"];
-const SMALL = 0.03; // the least probability that has a bar
+const SMALL = 0.03; // the smallest probability that is drawn as a bar
 /** @typedef {{ number: number, ball: number, outcome: string | null, head: string | null,
  *   claim: number | null, model: string, whatIf: Record<string, string> | null }} State */
 /** @typedef {{ key: string, models: string[], live: boolean, version: string, asOf?: number | null,
@@ -61,7 +61,7 @@ class View {
     const on = { signal: leave };
     document.addEventListener("keydown", (event) => this.key(event), on);
     document.addEventListener("click", (event) => this.click(event), on);
-    // Dash's own event tells of its links and of the field that finds players.
+    // Dash fires its own event for its links and for the field that searches players.
     for (const name of ["popstate", "_dashprivate_pushstate"])
       window.addEventListener(name, () => this.back(), on);
     window.addEventListener(

@@ -1,4 +1,4 @@
-// What every script uses: elements, numbers in words, fetching, what is said aloud or at the pointer.
+// Functions for every script: elements, number formats, fetching, announcements and tooltips.
 /** @typedef {string | number | boolean | null | undefined | ((event: any) => void)} Value */
 /** @typedef {Record<string, Value>} Attributes */
 /** @typedef {Node | string | number | null | undefined | false} Child */
@@ -114,7 +114,7 @@ document.addEventListener(
  * @param {(event: PointerEvent) => string | null} words */
 export function tip(node, words) {
   const hide = () => at("pointed").classList.remove("shown");
-  // A finger that is lifted leaves too; its words stay until the next touch.
+  // A lifted finger also leaves the node; its tooltip stays until the next touch.
   node.addEventListener("pointerleave", (event) => {
     if (/** @type {PointerEvent} */ (event).pointerType !== "touch") hide();
   });

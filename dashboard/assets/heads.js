@@ -1,4 +1,4 @@
-// All heads as square maps, those that carry most first; a chosen one is enlarged in their place.
+// All heads as square maps, the largest share of the effect first; a chosen head is shown enlarged.
 import { at, button, el, percent, tip } from "./core.js";
 import { blues, cellUnder, clamp, moved, paintMap, pixels, shade } from "./heat_maps.js";
 

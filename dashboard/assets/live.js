@@ -1,4 +1,4 @@
-// A match that is being played: what is new comes by itself, with the forecast of the ball to come.
+// A match in progress: new balls are loaded automatically, with the forecast of the next ball.
 import { at, el, get, percent } from "./core.js";
 import { OUTCOME_NAMES, OUTCOMES } from "./innings.js";
 
@@ -23,7 +23,7 @@ export function follow(page, leave, onChange) {
     silent = live ? 0 : silent + 1;
     if (live) page.asOf = live.as_of;
     if (live || silent >= SILENT) showState(page, live ? live.trouble : "the server does not answer");
-    // Another version, not a later one: a server that was started again counts anew.
+    // The version differs but need not be larger: a restarted server counts from the beginning.
     if (!live || live.version === page.version || !balls(live.summary)) return;
     const isGrown = balls(live.summary) > balls(page.summary);
     Object.assign(page, { version: live.version, summary: live.summary });

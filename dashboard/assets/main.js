@@ -1,4 +1,4 @@
-// Begins: the theme, the menu's keys, uploads, the story, and the script of the page that is shown.
+// Start-up: the theme, the menu's keys, uploads, the story, and the script of the current page.
 
 import { ballPage } from "./ball.js";
 import { all, at, el, fresh, get, isTyping, post, trouble } from "./core.js";
