@@ -1,8 +1,8 @@
-"""A spot check: do the numbers and names of a text stand in a JSON or CSV, in the row it names?
+"""Check whether the numbers and names of a text occur in JSON or CSV, in the row the text names.
 
-The data is read as rows: an object's labels (its short strings, and those around it) and numbers.
-A number must stand in a row that no name near it contradicts, or follow from such rows by a
-difference, a sum, a ratio or a rounding. No grammar is used.
+The data is read as rows. A row has an object's labels (its short strings and those of enclosing
+objects) and numbers. A number must occur in a row that no nearby name contradicts, or follow from
+such rows by a difference, a sum, a ratio or rounding. No grammar is used.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from attnlens.files import Json
 from attnlens.render.safe import visible
 
 Answer = Literal["not borne out", "not in the data", "not read", "borne out"]
-"""From the one that decides about a statement to the one that all its parts must have."""
+"""Ordered by priority: one part with an earlier answer decides the answer for the statement."""
 
 Label = tuple[str, str]
 Phrases = Mapping[str, "str | Label"]
 
 Finding = tuple[Answer, str, str | None, str | None]
-"""An answer, what it is about, what the data holds instead, and where."""
+"""An answer, the checked words, the value in the data if different, and its pointer."""
 
 _MAX_VALUES: Final = 300_000
 _MAX_ROWS, _MAX_LABELS, _MAX_FACTS = 60, 12, 40
@@ -95,9 +95,9 @@ _PERCENT_WORDS: Final = frozenset({"percent", "percentag", "pct"})
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A sentence or a part of one, with the data's answer, and what decided it.
+    """A sentence or part of one, with its answer and the words that decided the answer.
 
-    ``nearest`` is what the data holds instead, at ``pointer`` (JSON pointer, RFC 6901).
+    ``nearest`` is the value in the data, at ``pointer`` (JSON pointer, RFC 6901).
     """
 
     text: str
@@ -109,29 +109,29 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class SpotCheck:
-    """The statements of a text, in its order."""
+    """The statements of a text in order."""
 
     statements: tuple[Statement, ...]
 
     @property
     def read(self) -> int:
-        """How many statements have an answer other than ``not read``."""
+        """The number of statements with an answer other than ``not read``."""
         return sum(statement.answer != "not read" for statement in self.statements)
 
     @property
     def faults(self) -> list[Statement]:
-        """The statements that the data contradicts or does not hold."""
+        """The statements that the data contradicts or does not contain."""
         flags = get_args(Answer)[:2]
         return [statement for statement in self.statements if statement.answer in flags]
 
     def to_dict(self) -> Json:
-        """What `attnlens check --json` prints."""
+        """Return the document printed by `attnlens check --json`."""
         rows = [asdict(statement) for statement in self.statements]
         return {"coverage": {"read": self.read, "of": len(rows)}, "statements": rows}
 
 
 class Figure(NamedTuple):
-    """A number of the data, the words of its key, the number of its row, and its JSON pointer."""
+    """A number of the data, the words of its key, its row number, and its JSON pointer."""
 
     value: float
     field: frozenset[str]
@@ -147,7 +147,7 @@ def _stem(word: str) -> str:
 
 @lru_cache(maxsize=1 << 14)
 def stems(text: str) -> tuple[str, ...]:
-    """The words of a key, a label or a text, as they are compared."""
+    """Return the words of a key, a label or a text in the form used for comparison."""
     parted = re.sub(r"(?<=[a-z])(?=[A-Z])|_", " ", visible(text))
     return tuple(map(_stem, _WORD.findall(parted)))
 
@@ -156,14 +156,14 @@ class DataRows:
     """The rows of plain data: labels by column, and numbers.
 
     Args:
-        unread: keys below which only words are read.
+        unread: keys whose content is read only as words.
 
     Raises:
-        InputError: the data holds no fact, or more than `_MAX_VALUES` values.
+        InputError: the data contains no fact, or more than `_MAX_VALUES` values.
     """
 
     earlier_first = False
-    """Whether the numbers of a row stand in the order of "from 3 to 4"."""
+    """Whether the numbers of a row are in the order of "from 3 to 4"."""
 
     def __init__(self, data: object, unread: frozenset[str] = frozenset()) -> None:
         self.rows: list[dict[str, str]] = []
@@ -226,14 +226,14 @@ class DataRows:
             self.add_fact(row, value, key, pointer)
 
     def holds(self, name: str) -> bool:
-        """Whether the words of a name stand somewhere; of *Cambodian* at least *Cambodia*."""
+        """Whether the words of a name occur; *Cambodian* also matches *Cambodia*."""
         words = stems(name)
         start = words[0][:-1] if len(words) == 1 and len(words[0]) > _MIN_STEM_LETTERS else None
         return self.words.issuperset(words) or (start is not None and start in self.words)
 
     @cached_property
     def by_size(self) -> list[tuple[float, bool, Figure]]:
-        """The numbers in order of size; those up to 1 as percentages, too (true)."""
+        """The numbers in order of size; numbers up to 1 also as percentages (flag true)."""
         return sorted(_entries(fact for row in self.facts for fact in row), key=_size)
 
     @cached_property
@@ -272,7 +272,7 @@ def _is_label(value: object, position: int) -> bool:
 
 
 def read_data(source: Any) -> Any:
-    """Plain data as it is, that of JSON or CSV text, or a list of lists as rows under a header.
+    """Return plain data unchanged; parse JSON or CSV text; read a list of lists as a table.
 
     Raises:
         InputError: a text is neither, holds too many values, or is a table without a header.
@@ -317,11 +317,11 @@ def _too_many() -> InputError:
 def check_text(
     facts: DataRows, text: str, phrases: Phrases | None = None, *, seconds: float = math.inf
 ) -> SpotCheck:
-    """What the data says of the numbers and names of a plain or Markdown text.
+    """Check the numbers and names of a plain or Markdown text against the data.
 
     Args:
-        phrases: patterns, each with the words that are read in its place, or the label it names.
-        seconds: after so long, the rest of the text is not read.
+        phrases: patterns, each with the words that replace it, or with the label it names.
+        seconds: the time limit, after which the rest of the text is not read.
     """
     until = time.monotonic() + seconds
     return SpotCheck(
@@ -347,7 +347,7 @@ def _statements(text: str) -> Iterator[str]:
 
 
 class Mention(NamedTuple):
-    """A name in a statement, with the labels that it may stand for."""
+    """A name in a statement, with the labels that it may mean."""
 
     start: int
     text: str
@@ -426,7 +426,9 @@ class _Reading:
         return next(clause for clause in self.clauses if clause[0] <= at < clause[1])
 
     def _nearby_mentions(self, at: int) -> list[Mention]:
-        """The names of a clause, and for other columns the nearest before it, or after it."""
+        """The names in a clause, and for other columns the nearest name before or after the
+        clause.
+        """
         low, high = self._clause(at)
         nearby = [mention for mention in self.mentions if low <= mention.start < high]
         before = [mention for mention in reversed(self.mentions) if mention.start < low]
@@ -442,7 +444,7 @@ class _Reading:
         return nearby
 
     def _fits(self, row: int, nearby: list[Mention]) -> bool:
-        """Whether each column of a row that is named near by has a label that is named."""
+        """Whether a row has one of the named labels in each column that is named nearby."""
         labels = self.facts.rows[row]
         held = {
             column
@@ -455,13 +457,13 @@ class _Reading:
         )
 
     def _rows(self, mention: Mention) -> set[int]:
-        """The rows that a name may stand for; none if there are too many to look at."""
+        """The rows that a name may mean; empty if there are too many."""
         held = [self.facts.holders.get(label, ()) for label in sorted(mention.labels)]
         rows = {row for rows in held if len(rows) <= 20 * _MAX_ROWS for row in rows}
         return rows if len(rows) <= 20 * _MAX_ROWS else set()
 
     def _scope(self, low: int) -> tuple[list[Mention], list[Figure]]:
-        """The names nearby a clause, and the numbers of the rows that they name."""
+        """The names near a clause, and the numbers of the rows they name."""
         if low not in self._scopes:
             nearby = self._nearby_mentions(low)
             rows = sorted(
@@ -479,7 +481,7 @@ class _Reading:
         return self._scopes[low]
 
     def _number(self, number: re.Match[str]) -> Finding | None:
-        """The finding about a number; of one in words, only if words next to it name a fact."""
+        """Check a number; a number in words is checked only if adjacent words name a fact."""
         subject, start = f'number "{number[0].strip()}"', number.start("digits")
         before, (low, high) = self.text[: number.start()], self._clause(start)
         inside = any(
@@ -518,7 +520,9 @@ class _Reading:
         return "not borne out", subject, nearest, best.pointer
 
     def _adjacent_words(self, number: re.Match[str], low: int, high: int) -> set[str]:
-        """Two words before and after a number, without those that belong to the number before."""
+        """The two words before and after a number, without words that belong to the previous
+        number.
+        """
         parts = re.split(r"\d\S*|/", self.plain[low : number.start()])
         skipped = 2 if len(parts) > 1 and "/" not in self.text[: number.start()] else 0
         after = re.split(r"[\d/]", self.plain[number.end() : high])[0].split()[:2]
@@ -527,7 +531,7 @@ class _Reading:
     def _equal(
         self, number: re.Match[str], value: float, tolerance: float, pool: list[Figure]
     ) -> Iterator[Figure]:
-        """The facts with a value, as it is written or in the unit of the text."""
+        """Yield the facts with this value, as written or in the unit of the text."""
         share = re.search(r"%|per ?cent|points", self.text)
         scale = _SCALES.get(number["scale"], 1.0)
         for factor in {1.0, 1 / scale, 0.01 if number["cents"] else 1.0}:
@@ -550,7 +554,7 @@ class _Reading:
     def _follows(
         self, number: re.Match[str], value: float, tolerance: float, pool: list[Figure]
     ) -> bool:
-        """Whether a difference, a sum or a ratio of the numbers of the named rows is a value."""
+        """Whether the value is a difference, sum or ratio of numbers of the named rows."""
         each, words = _EACH.search(self.text), _content(self.text)
         by_field: defaultdict[frozenset[str], list[float]] = defaultdict(list)
         for fact in pool:
@@ -584,7 +588,7 @@ class _Reading:
         return any(abs(abs(a - b) * k - value) <= tolerance for a, b in pairs for k in {1, share})
 
     def _turned(self) -> Iterator[Finding]:
-        """Two numbers the wrong way round: a rise that falls, or after and before."""
+        """Find two numbers in the wrong order: a "rise" that falls, or swapped before and after."""
         pairs = list(_PAIR.finditer(self.written))
         if len(pairs) != 1 or (pairs[0][3] == "from" and not pairs[0][2]):
             return
@@ -605,7 +609,9 @@ class _Reading:
             yield "not borne out", f'order of "{pair[0]}"', None, None
 
     def _strange_pairs(self) -> Iterator[Finding]:
-        """A name whose rows have the columns of other names of its clause, but not these names."""
+        """Find names whose rows have the columns, but not the labels, of other names in the
+        clause.
+        """
         for low, high in self.clauses:
             inside = [mention for mention in self.mentions if low <= mention.start < high]
             if len(inside) == 1 and inside[0].text.islower():
@@ -632,7 +638,9 @@ class _Reading:
                     yield "not in the data", f'name "{mention.text.strip()}"', None, None
 
     def _strangers(self) -> Iterator[Finding]:
-        """Runs of capitalised words of which the data lacks one; no word that begins a sentence."""
+        """Find runs of capitalised words with a word that the data lacks, except at a
+        sentence's start.
+        """
         for run in _CAPITALS.finditer(self.written):
             words = [re.sub(r"['’]s?$", "", word) for word in run[0].split()]
             if run.start() == 0 or self.written[: run.start()].rstrip()[-1:] in tuple(".!?:(\"“'"):
@@ -652,7 +660,7 @@ def _is_near(fact: Figure, digits: str) -> bool:
 
 
 def _value(number: re.Match[str], hedged: bool) -> tuple[float, float]:
-    """The value of a number, and half of its last written digit, or 10% after "about"."""
+    """Return the value, and half a unit of its last written digit, or 10% after "about"."""
     digits = number["digits"].replace(",", "")
     scale = _SCALES.get(number["scale"] or "", 1.0)
     value = min(float(digits) * scale, 1e300)

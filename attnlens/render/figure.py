@@ -1,7 +1,7 @@
-"""The heat maps of a record as a figure of plotly, for notebooks and papers.
+"""Draw the heat maps of a record as a plotly figure, for notebooks and papers.
 
-The scale is that of the pages: shades go by the square root of a weight's part of the darkest, and
-what is drawn together shares one darkest weight. Every cell has its weight as it was recorded.
+The colour scale is that of the pages: the square root of a weight divided by the darkest weight.
+Maps drawn together share one darkest weight. Every cell contains its weight as recorded.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ if TYPE_CHECKING:
     from attnlens.recording.attention_record import AttentionRecord
 
 _RAMP: Final = ("#f7fbff", "#c6dbef", "#6baed6", "#2171b5", "#08306b")
-"""Light to dark: told apart by lightness alone."""
+"""Light to dark: lightness alone distinguishes the colours."""
 _SCALE_STEPS: Final = 32
-"""Between them the colour scale is linear."""
+"""The number of steps of the colour scale, which is linear between two steps."""
 _MAX_MAPS: Final = 64
 _MAX_CELLS: Final = 4_000_000
 _MAP_PIXELS: Final = 300
-"""Side of a map among several; one alone has twice as many."""
+"""The side of a map in a figure with several maps; a single map is twice as large."""
 _MARGIN_PIXELS: Final = 110
 
 
 def figure(record: AttentionRecord) -> Figure:
-    """Every heat map of one record as a figure of plotly: one for each head of each batch.
+    """Draw every heat map of one record with plotly: one map for each head of each sequence.
 
-    Parts are chosen before: ``attnlens.figure(record.sel(batch=0, head=[2, 5]))``. All maps share
-    one colour scale, whose end is the largest weight outside sinks, as on the page of
-    ``attnlens view`` (see `attnlens.attention.focus.sinks`); the legend tells where sinks are paid
-    more.
+    To select maps, use `AttentionRecord.sel`: ``attnlens.figure(record.sel(batch=0, head=[2,
+    5]))``. All maps share one colour scale, whose end is the largest weight outside sinks, as on
+    the page of ``attnlens view`` (see `attnlens.attention.focus.sinks`). The legend says where the
+    weights of sinks are larger.
 
     Args:
-        record: at most 64 maps, of 4,000,000 weights together.
+        record: a record with at most 64 maps and 4,000,000 weights.
 
     Raises:
         InputError: plotly is not installed, or the record has no weights or too many.
@@ -128,12 +128,12 @@ def _lead(record: AttentionRecord, lead: Sequence[str]) -> str:
 
 
 def _names(names: Sequence[str]) -> list[str]:
-    """What positions are called; those of one name with their numbers, as plotly joins the same."""
+    """The names of positions, with numbers if names repeat, because plotly merges equal names."""
     plain = [_plain(re.sub("^[Ġ▁ ]+(?=.)", "", name).replace("Ċ", "↵")) for name in names]
     many = Counter(plain)
     return [f"{name} · {at}" if many[name] > 1 else name for at, name in enumerate(plain)]
 
 
 def _plain(text: str) -> str:
-    """Text that plotly takes for no markup."""
+    """Escape a text so that plotly does not read it as markup."""
     return html.escape(clean(text), quote=False)

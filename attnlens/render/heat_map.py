@@ -1,8 +1,8 @@
-"""One heat map for every page: where its cells stand and how dark they are; templates draw it.
+"""The positions and shades of a heat map's cells, for the templates of all pages.
 
-Shades go by the square root of a cell's part of the darkest, so that small weights can be seen.
-What is drawn together shares one darkest weight, which the legend tells. Every cell says in words
-what it shows, so that nothing is told by colour alone.
+The shade of a cell is the square root of its value divided by the darkest value, so that small
+weights stay visible. Maps drawn together share one darkest weight, which the legend shows. Every
+cell also has a description in words, so that no information depends on colour alone.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from typing import Final
 
 LEVELS: Final = 20
-"""Shades from nothing to the darkest; the style of all pages has a colour for each."""
+"""The number of shades; the style of all pages has a colour for each."""
 
 _LETTER: Final = 6.3
 _NAME_LETTER: Final = 7.4
-"""Width of a letter of a column's label, and of a row's, in units of the drawing: pixels."""
+"""The width of a letter in the label of a column and of a row, in pixels of the drawing."""
 
 _GAP: Final = 4.0
-"""Room between groups of columns."""
+"""The space between groups of columns."""
 
 _MAX_LABEL_LETTERS: Final = 24
 
@@ -32,9 +32,9 @@ def level(value: float, largest: float) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One cell: the class of its colour, and what it says.
+    """One cell: the class of its colour, and its description.
 
-    ``strength`` (0 to 1) goes with a colour that has no shades of its own.
+    ``strength`` (0 to 1) is used with a colour that has no shades of its own.
     """
 
     colour: str
@@ -44,12 +44,12 @@ class Cell:
 
     @classmethod
     def shaded(cls, value: float, largest: float, words: str, *, framed: bool = False) -> Cell:
-        """A weight beside the darkest."""
+        """Return the cell of a weight relative to the darkest."""
         return cls(f"s{level(value, largest)}", words, framed=framed)
 
     @classmethod
     def either(cls, value: float, largest: float, words: str) -> Cell:
-        """A number above or below nothing."""
+        """Return the cell of a positive or negative number."""
         if not value or not largest:
             return cls("none", words)
         way = "over" if value > 0 else "under"
@@ -58,9 +58,10 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class HeatMapColumn:
-    """What stands above a column: its label, and a mark with a class of its own.
+    """The heading of a column: its label, and a mark with its own class.
 
-    ``first`` of a group: it stands a little apart, and keeps its label where few have one.
+    ``first`` is true for the first column of a group, which has a gap before it and keeps its label
+    if only a few columns are labelled.
     """
 
     label: str = ""
@@ -80,12 +81,12 @@ class HeatMapDrawing:
     """Rows of cells under labelled columns.
 
     Attributes:
-        anchor: a name that no other heat map of the page has.
-        title: what it is.
-        description: what it shows, for screen readers.
-        width, height: of a cell.
-        marks: what to call the row of marks; without, none is drawn.
-        sparse: only the first of each group has a label.
+        anchor: a name that is unique among the heat maps of the page.
+        title: the heading of the map.
+        description: a description for screen readers.
+        width, height: the size of a cell.
+        marks: the label of the row of marks; empty for no such row.
+        sparse: whether only the first column of each group has a label.
     """
 
     anchor: str
@@ -100,14 +101,14 @@ class HeatMapDrawing:
 
     @property
     def side(self) -> float:
-        """Room for the labels of rows."""
+        """The space for the labels of rows."""
         labels = [self.marks, *(row.label for row in self.rows)]
         longest = max((min(len(label), _MAX_LABEL_LETTERS) for label in labels), default=0)
         return 12 + _NAME_LETTER * longest
 
     @property
     def labels_end(self) -> float:
-        """Room for the labels of columns."""
+        """The space for the labels of columns."""
         longest = max(
             (min(len(column.label), _MAX_LABEL_LETTERS) for column in self.columns), default=0
         )
@@ -117,12 +118,12 @@ class HeatMapDrawing:
 
     @property
     def top(self) -> float:
-        """Where the first row of cells begins."""
+        """The top of the first row of cells."""
         return self.labels_end + (self.height if self.marks else 0)
 
     @property
     def places(self) -> list[float]:
-        """Where each column begins."""
+        """The left edge of each column."""
         gaps = 0
         places = []
         for at, column in enumerate(self.columns):
@@ -132,11 +133,11 @@ class HeatMapDrawing:
 
     @property
     def size(self) -> tuple[float, float]:
-        """Width and height of the drawing."""
+        """The width and height of the drawing."""
         end = self.places[-1] + self.width if self.columns else self.side
         return end + 2, self.top + self.height * len(self.rows) + 2
 
 
 def short(label: str) -> str:
-    """A label no longer than there is room for."""
+    """Shorten a label to the available space."""
     return label if len(label) <= _MAX_LABEL_LETTERS else f"{label[: _MAX_LABEL_LETTERS - 1]}…"

@@ -1,4 +1,4 @@
-"""Numbers: rounded once for data, and written for people."""
+"""Round numbers for data, and format numbers for readers."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ DIGITS = 6
 
 
 def rounded(value: SupportsFloat, digits: int = DIGITS) -> float:
-    """A plain number, rounded once, at the boundary, and never minus zero."""
+    """Convert to a float rounded to ``digits``, never minus zero."""
     return round(float(value), digits) + 0.0
 
 
 def rounded_all(value: Any, digits: int = DIGITS) -> Any:
-    """Plain data with each float in it `rounded`; a float that is not finite becomes null."""
+    """Round every float in plain data; floats that are not finite become null."""
     if isinstance(value, Mapping):
         return {key: rounded_all(member, digits) for key, member in value.items()}
     if isinstance(value, list | tuple):
@@ -32,7 +32,7 @@ def percent(share: float, digits: int = 0) -> str:
 
 
 def percent_seen(share: float, digits: int = 0) -> str:
-    """`percent`, but ``<1%`` where something is there and rounds to nothing."""
+    """`percent`, but ``<1%`` for a positive share that rounds to 0."""
     text = percent(share, digits)
     if share > 0 and not float(text[:-1]):
         return f"<{10.0**-digits:.{digits}f}%"
@@ -40,13 +40,13 @@ def percent_seen(share: float, digits: int = 0) -> str:
 
 
 def signed_points(points: float, minus: str = "-") -> str:
-    """``+4.9``, ``-3.6``, and ``0.0`` for what rounds to it."""
+    """``+4.9``, ``-3.6``, and ``0.0`` for numbers that round to 0."""
     text = f"{abs(points):.1f}"
     return text if text == "0.0" else f"{'+' if points > 0 else minus}{text}"
 
 
 def fine_percent(share: float) -> str:
-    """``17%``, with a decimal where it is near the ends, and never a false 0 or 100."""
+    """``17%``, with a decimal near 0% and 100%, so that neither is shown unless it is exact."""
     points = 100 * share
     if points < 0.05 or points > 99.95:
         return "<0.1%" if points < 50 else ">99.9%"
@@ -54,18 +54,18 @@ def fine_percent(share: float) -> str:
 
 
 def number(value: float | None, digits: int = 2, missing: str = "") -> str:
-    """A number of so many digits whose zero has no sign; ``missing`` where there is none."""
+    """A number with ``digits`` decimals, never minus zero; ``missing`` for None."""
     return missing if value is None else f"{rounded(value, digits):.{digits}f}"
 
 
 def interval(
     ends: Sequence[float] | None, digits: int, *, sign: str = "", scale: float = 1.0
 ) -> str:
-    """``[0.12, 0.34]``; nothing where there is no interval.
+    """``[0.12, 0.34]``; empty without an interval.
 
     Args:
-        sign: ``+`` to tell the sign of what is above nothing too.
-        scale: what to multiply by, such as 100 for per cent.
+        sign: ``+`` to show the sign of positive numbers too.
+        scale: a factor, such as 100 for per cent.
     """
     if ends is None:
         return ""

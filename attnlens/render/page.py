@@ -1,12 +1,11 @@
-"""Pages of HTML that need nothing else: no network, no other file, no script but their own.
+"""Self-contained HTML pages: they load nothing from the network or from other files.
 
-Every page is a template of `attnlens.templates` in which all text is escaped. The hashes of its
-style and of its script are in the page's security policy and nothing else is allowed, so a name
-could do nothing even were it not escaped.
+Every page is a template of `attnlens.templates` in which all text is escaped. The page's security
+policy allows only its own style and script, by their hashes, so a name could not run a script even
+if it were not escaped.
 
-The page of a recording has a script of its own. The frame around a page that Jupyter shows keeps
-the page's style and policy to itself, and gives it access neither to the notebook nor to the
-network.
+The page of a recording has its own script. In Jupyter the page is shown in a frame that keeps its
+style and policy separate and has no access to the notebook or the network.
 """
 
 from __future__ import annotations
@@ -36,12 +35,12 @@ if TYPE_CHECKING:
 
 
 def template_text(name: str) -> str:
-    """A file of `attnlens.templates`, such as ``page.css``."""
+    """Return the text of a file of `attnlens.templates`, such as ``page.css``."""
     return files("attnlens.templates").joinpath(*name.split("/")).read_text(encoding="utf-8")
 
 
 _MODULES: Final = re.compile(r"^import .*\n|^export ", re.M)
-"""What makes scripts modules, which are one in a page."""
+"""Import and export statements, removed because a page joins its modules into one script."""
 
 
 @lru_cache(maxsize=2)
@@ -76,14 +75,14 @@ def render_page(
     scripts: Sequence[str] = (),
     **context: Any,
 ) -> str:
-    """A whole page, without a final line break.
+    """Render a complete page, without a final line break.
 
     Args:
-        template: its file in `attnlens.templates`; it extends ``page.html``.
+        template: the name of a file in `attnlens.templates` that extends ``page.html``.
         title: plain text.
-        styles: files of style beside that of all pages.
-        scripts: modules, each after those that it imports; they become one.
-        context: what the template shows.
+        styles: style sheets in addition to that of all pages.
+        scripts: modules, each after the modules it imports; they are joined into one script.
+        context: the variables of the template.
     """
     style = "".join(map(template_text, ("page.css", *styles)))
     code = _MODULES.sub("", "".join(map(template_text, scripts)))
@@ -104,7 +103,7 @@ def render_part(template: str, **context: Any) -> str:
 
 
 def render_plain(template: str, **context: Any) -> str:
-    """A document that is no HTML, without a final line break; its template escapes names."""
+    """Render a document other than HTML, without a final line break; its template escapes names."""
     return _environment(escaped=False).get_template(template).render(**context).strip()
 
 
@@ -113,7 +112,7 @@ def _digest(text: str) -> str:
 
 
 def inert(value: object, *, ascii_only: bool = True) -> Markup:
-    """JSON for a script or a language model to read, which no text in it can end early."""
+    """Encode JSON for a script or a language model so that no text in it can close the element."""
     text = json.dumps(value, ensure_ascii=ascii_only, separators=(",", ":"), allow_nan=False)
     for sign in "<>&":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
@@ -121,24 +120,24 @@ def inert(value: object, *, ascii_only: bool = True) -> Markup:
 
 
 _HEIGHT: Final = 640
-"""Pixels; the page scrolls inside."""
+"""The height of a page in a notebook in pixels; the page scrolls inside."""
 
 _NUMBER: Final = re.compile(r"(?<![^.])\d+(?![^.])")
-"""A number between the dots of a site."""
+"""A number between the dots of a site's name."""
 
 WIDTH: Final = 100
-"""Columns of what is printed."""
+"""The width of printed text in columns."""
 
 _MAX_MAP_BYTES: Final = 700_000
-"""Bytes of heat maps of a recording in a notebook; larger ones are quantized more coarsely."""
+"""The largest size of heat maps in a notebook; above, they are quantized more coarsely."""
 _MAX_MAP_CELLS: Final = 1_000_000
-"""Their cells; larger ones are shown coarser."""
+"""The largest number of cells in a notebook; above, maps are reduced."""
 
 
 def frame_page(page: str, title: str, *, scripts: bool = False) -> str:
-    """A whole page for a notebook's cell."""
+    """Wrap a complete page in a frame for a notebook's cell."""
     cell = render_part("frame.html", page=page, title=title, scripts=scripts, height=_HEIGHT)
-    # On one line, for whoever sets it among lines of Markdown.
+    # The result is one line, so that it can be placed among lines of Markdown.
     return cell.replace("\n", "&#10;")
 
 
@@ -147,7 +146,7 @@ def preformatted(text: str) -> str:
 
 
 def recording_html(recording: Recording) -> str:
-    """Every heat map of a recording, as ``attnlens view`` shows it; a line where there is none."""
+    """All heat maps of a recording as in ``attnlens view``, or a message if there are none."""
     from attnlens.attention.views import maps_data
     from attnlens.errors import InputError
 
@@ -161,18 +160,18 @@ def recording_html(recording: Recording) -> str:
 
 
 def record_html(record: AttentionRecord) -> str:
-    """The heat maps of one record, as those of a recording that holds no other."""
+    """The heat maps of one record, as for a recording with no other record."""
     from attnlens.recording.recording import Recording
 
     return recording_html(Recording([record]))
 
 
 def render_recording_page(data: Mapping[str, Any], *, name: str) -> str:
-    """The page.
+    """Render the page of a recording.
 
     Args:
-        data: ``notes`` and ``records``, as `attnlens.attention.views.maps_data` tells them.
-        name: what to call the recording.
+        data: ``notes`` and ``records``, as returned by `attnlens.attention.views.maps_data`.
+        name: the name of the recording.
     """
     records = data["records"]
     calls = Counter(record["site"] for record in records)
@@ -204,7 +203,7 @@ def render_recording_page(data: Mapping[str, Any], *, name: str) -> str:
 
 
 def layers_of(sites: Iterable[str]) -> dict[str, tuple[str, str]]:
-    """Of each site, once named, the group it is in and which of that it is.
+    """Map each site to its group and to its label within the group.
 
     ``h.0.attn`` and ``h.11.attn`` are ``0`` and ``11`` of ``h.*.attn``.
     """
@@ -222,7 +221,7 @@ def layers_of(sites: Iterable[str]) -> dict[str, tuple[str, str]]:
 
 
 def _stored(record: Mapping[str, Any], names: dict[tuple[str, ...], int]) -> dict[str, Any]:
-    """What the script is given of a record; lists of names stand once in ``names``."""
+    """The data of a record for the script; each list of names is stored once in ``names``."""
     packed = base64.b64encode(record["packed"]).decode("ascii")
     axes = [{"name": axis["name"], "size": axis["size"]} for axis in record["axes"]]
     numbers = {

@@ -1,7 +1,7 @@
-"""Templates of prompts: rendered in a sandbox, strict about names that nobody gave.
+"""Prompt templates, rendered in a sandbox that rejects undefined names.
 
-A user's template is rendered in a process of its own with little time and memory: no sandbox within
-a process can stop ``10 ** 10 ** 10``.
+A user's template is rendered in a separate process with limited time and memory, because a sandbox
+within one process cannot stop ``10 ** 10 ** 10``.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ MAX_PROMPT_TOKENS: Final = 2000
 
 _PIECES: Final = re.compile(r"([A-Z][a-z]*)|([a-z]+)|(\d+)|\S", re.ASCII)
 _LETTERS: Final = {1: 2, 2: 6, 3: 3}
-"""Signs for a token: of a name, of a word in small letters, of a number. All others are tokens."""
+"""Characters per token: of names, lower-case words and numbers. Others are one token each."""
 
 _MAX_SOURCE_BYTES: Final = 1 << 20
 _MAX_MESSAGE_CHARACTERS: Final = 100_000
-"""Of one message of a rendered template."""
+"""The largest size of one message of a rendered template."""
 
 _BOUNDS: Final = Bounds(
     memory=1 << 30,
@@ -40,24 +40,24 @@ _BOUNDS: Final = Bounds(
     silent_seconds=50,
     remedy="make its loops and numbers smaller",
 )
-"""Of the process that renders a template of the user's."""
+"""The limits of the process that renders a user's template."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What a language model is sent; ``system`` is empty where a template has no such block."""
+    """The prompt for a language model; ``system`` is empty if the template has no such block."""
 
     system: str
     user: str
 
     @property
     def text(self) -> str:
-        """All of it, to pipe."""
+        """The whole prompt as text for a pipe."""
         return f"{self.system}\n\n{self.user}" if self.system else self.user
 
     @property
     def tokens(self) -> int:
-        """No fewer tokens than it has, with the line end that a printed prompt ends with."""
+        """An upper bound of the number of tokens, including the line break of a printed prompt."""
         return token_bound(self.text) + 1
 
     @property
@@ -75,11 +75,12 @@ class Prompt:
 
 
 def token_bound(text: str) -> int:
-    """No fewer tokens than two tokenizers make of a prompt, and a few per cent more.
+    """An upper bound of the number of tokens of a prompt for two tokenizers.
 
-    A capital and the small letters after it, which is what names are made of, count one for every
-    two; a word in small letters one for every six, digits one for every three, any other sign
-    one, and one beyond ASCII as many as it has bytes. `benchmarks/prompt_tokens.py` measured it.
+    The bound is a few per cent above the count. A capital with the lower-case letters after it, as
+    in names, counts one token for every two characters. A lower-case word counts one for every six,
+    digits one for every three, any other ASCII character one, and other characters one per byte.
+    The rates were measured with `benchmarks/prompt_tokens.py`.
     """
     tokens = 0
     for piece in _PIECES.finditer(text):
@@ -89,22 +90,24 @@ def token_bound(text: str) -> int:
 
 
 def new_nonce() -> str:
-    """The part of a fence's name that nobody can know beforehand, always of as many tokens."""
+    """The unpredictable part of a fence's name, always with the same number of tokens."""
     return f"{secrets.randbelow(10**16):016d}"
 
 
 def fence(data: Json, nonce: str) -> Json:
-    """``data`` as JSON inside a tag that no text in it can close, and the name of the ``tag``."""
+    """Return ``data`` as JSON inside a tag that no text in it can close, and the tag's name as
+    ``tag``.
+    """
     tag = f"data-{nonce}"
     return {"data": f"<{tag}>\n{inert(data, ascii_only=False)}\n</{tag}>", "tag": tag}
 
 
 def render(name: str, context: Json, template: str | Path | None = None) -> Prompt:
-    """The template that comes along, or one of the user's in its place.
+    """Render a built-in template, or the user's template instead.
 
     Args:
-        name: the first one's file in `attnlens.templates`.
-        template: the file of the other.
+        name: the file of the built-in template in `attnlens.templates`.
+        template: the file of the user's template.
 
     Raises:
         InputError: the file cannot be read, is not a template, uses a name that does not exist,
@@ -129,7 +132,7 @@ def _of_file(path: str | Path, context: Json) -> Prompt:
 def _compiled(source: str, name: str) -> Template:
     environment = ImmutableSandboxedEnvironment(
         undefined=StrictUndefined,
-        autoescape=True,  # a name that a template of the user's picks out cannot close the fence
+        autoescape=True,  # so that a name inserted by a user's template cannot close the fence
         trim_blocks=True,
         lstrip_blocks=True,
     )
@@ -138,7 +141,9 @@ def _compiled(source: str, name: str) -> Template:
 
 
 def _messages(template: Template, context: Json) -> Prompt:
-    """The blocks ``system`` and ``user``; without ``user``, all of it is the user's message."""
+    """Render the blocks ``system`` and ``user``; without ``user``, the whole text is the user
+    message.
+    """
     # The data is escaped as JSON is, and no other text of the context has a sign to escape.
     values = {**context, "data": Markup(context["data"])}
     blocks = template.blocks
@@ -164,7 +169,7 @@ def _joined(chunks: Iterable[str]) -> str:
 
 
 def _answered(source: str, name: str, context: Json, report: Report) -> tuple[str, str]:
-    """What the child answers: the messages of a template."""
+    """Render the messages of a template; runs in the child process."""
     del report
     try:
         prompt = _messages(_compiled(source, name), context)
@@ -184,7 +189,7 @@ def _answered(source: str, name: str, context: Json, report: Report) -> tuple[st
 
 
 def _line_of(error: BaseException, name: str) -> int | None:
-    """The template's line: Jinja gives its frames the template's name and lines."""
+    """The template's line in a traceback, in which Jinja uses the template's name and lines."""
     line, trace = None, error.__traceback__
     while trace is not None:
         if trace.tb_frame.f_code.co_filename == name:

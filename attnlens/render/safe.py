@@ -1,8 +1,8 @@
-"""Text from files made safe to show: in a terminal, HTML, a prompt, Markdown, LaTeX, a CSV.
+"""Make text from files safe to show in a terminal, HTML, a prompt, Markdown, LaTeX or CSV.
 
-A name can hold anything: what a terminal obeys, signs that nobody sees, marks that turn the
-direction of writing, a whole page. Every form of text has its function here, and `each_text`
-takes one of them through plain data, typed documents and dataclasses.
+A name can contain anything: terminal escapes, invisible characters, marks that change the writing
+direction, a whole page. Each output format has its own function here. `each_text` applies one of
+the functions to plain data, typed documents and dataclasses.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _MAX_NAME_CHARACTERS: Final = 60
 
 _UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
 _SPACES: Final = frozenset({"Zs", "Zl", "Zp"})
-# Letters and marks without a shape: joiners, fillers, variation selectors, the blank of Braille.
+# Invisible letters and marks: joiners, fillers, variation selectors, the blank of Braille.
 _BLANK: Final = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0") | frozenset(
     chr(code) for code in (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))
 )
@@ -39,10 +39,10 @@ _TO_ASCII: Final = str.maketrans({
 
 
 def each_text(value: Any, change: Callable[[str], str]) -> Any:
-    """The same value with ``change`` made to every text in it; the keys of mappings stay.
+    """Return the value with ``change`` applied to every string in it, except keys of mappings.
 
     Args:
-        value: text, plain data, or frozen models and dataclasses that hold such.
+        value: a string, plain data, or frozen models and dataclasses that contain them.
     """
     if isinstance(value, str):
         return change(value)
@@ -67,14 +67,14 @@ def each_text(value: Any, change: Callable[[str], str]) -> Any:
 
 
 def clean(text: str) -> str:
-    """Text that a terminal only shows: no escape sequences, controls, or direction marks."""
+    """Remove escape sequences, control characters and direction marks for a terminal."""
     if text.isascii() and text.isprintable():
         return text
     return printable(_SEQUENCES.sub("", text))
 
 
 def to_ascii(text: str) -> str:
-    """Text where only ASCII can be shown: accents are off, ``?`` is for what has no form in it."""
+    """Convert to ASCII: accents are removed, and other characters become ``?``."""
     bare = unicodedata.normalize("NFKD", text.translate(_TO_ASCII))
     characters = "".join(sign for sign in bare if not unicodedata.combining(sign))
     return characters.encode("ascii", "replace").decode("ascii")
@@ -93,15 +93,15 @@ def _visible(character: str) -> str:
 
 
 def printable(text: str) -> str:
-    """The text without what cannot be seen or obeyed; the same for a whole and for its parts."""
+    """Remove invisible and control characters; parts give the same result as the whole."""
     return "".join(map(_visible, text))
 
 
 def visible(text: str, longest: int | None = None) -> str:
-    """The text without what cannot be seen or obeyed, on one line, cut with an ellipsis.
+    """Remove invisible and control characters, join lines, and cut with an ellipsis.
 
     Args:
-        longest: characters kept; all of them without.
+        longest: the number of characters to keep; None: all.
     """
     text_line = " ".join(printable(text).split())
     if longest is None or len(text_line) <= longest:
@@ -110,33 +110,34 @@ def visible(text: str, longest: int | None = None) -> str:
 
 
 def visible_name(text: str) -> str:
-    """A name as it is shown; ``?`` where nothing of it can be seen."""
+    """Format a name for display; ``?`` if no character of it is visible."""
     return visible(text, _MAX_NAME_CHARACTERS) or "?"
 
 
 def visible_all(value: Any, longest: int | None = None) -> Any:
-    """`visible` on every text of a value."""
+    """Apply `visible` to every string of a value."""
     return each_text(value, lambda text: visible(text, longest))
 
 
 def on_one_line(text: str) -> str:
-    """Text with runs of spaces and line ends as one space, ``\\ufffd`` for what is not printed."""
+    """Replace runs of spaces and line breaks by one space, and unprintable characters by
+    ``\\ufffd``.
+    """
     return "".join(sign if sign.isprintable() else "\ufffd" for sign in " ".join(text.split()))
 
 
 # ---- forms of text that read some signs as their own
 
 _FORMULA: Final = tuple("=+-@\t\r")
-"""What begins a formula in one spreadsheet or another."""
+"""The characters that begin a formula in spreadsheets."""
 _CONTROLS: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 
 def cell(value: Any) -> Any:
-    """Text for a CSV that is shown as text; what is no text, and a number as text, as it is.
+    """Make a text safe as a CSV cell; other values and numbers written as text are unchanged.
 
-    An apostrophe goes before what a spreadsheet would take for a formula, as spreadsheets write
-    it themselves, and ``\\ufffd`` takes the place of control characters, such as begin what a
-    terminal obeys.
+    An apostrophe is put before a text that a spreadsheet would read as a formula, as spreadsheets
+    do themselves. Control characters, which terminals could obey, become ``\\ufffd``.
     """
     if not isinstance(value, str):
         return value
@@ -153,7 +154,7 @@ _HARMLESS: Final = (
     ("&", "&amp;"),
     ("<", "&lt;"),
     (">", "&gt;"),
-    # No escape keeps these from becoming a mention, an issue or a link where it is shown.
+    # Escaping does not stop these from becoming a mention, an issue number or a link.
     ("@", "＠"),
     ("://", "&#58;//"),
     ("www.", "www&#46;"),
@@ -161,7 +162,7 @@ _HARMLESS: Final = (
 
 
 def markdown(text: str) -> str:
-    """Text that Markdown shows as it is, in a paragraph or in a table's cell."""
+    """Escape text for a Markdown paragraph or table cell."""
     text = clean(text)
     for sign, escaped in _HARMLESS:
         text = text.replace(sign, escaped)
@@ -169,7 +170,7 @@ def markdown(text: str) -> str:
 
 
 def markdown_line(text: str) -> str:
-    """`markdown` of text that begins a line: no list, heading or quote comes of it."""
+    """Escape text at the start of a Markdown line, where it must not start a list or a heading."""
     text = markdown(text.strip())
     if re.match(r"[-+=#]", text):
         return f"\\{text}"
@@ -189,5 +190,5 @@ _LATEX: Final = str.maketrans(
 
 
 def latex(text: str) -> str:
-    """Text that LaTeX prints as it stands."""
+    """Escape text so that LaTeX prints it literally."""
     return clean(text).translate(_LATEX)

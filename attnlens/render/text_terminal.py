@@ -1,4 +1,4 @@
-"""An answer of a text model for a terminal: how sure, what it looked at, whether that holds."""
+"""Format a text model's answer for a terminal: confidence, attended tokens, and test results."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 _MIN_COLUMNS: Final = 60
 _MAX_COLUMNS: Final = 128
 _NAME: Final = 16
-"""Columns of a token's name, at most."""
+"""The largest width of a token's name in columns."""
 
 _CELL: Final = 6
-"""Columns of a weight in the picture: a sign and per cent."""
+"""The width of a cell of the heat map in columns: a shade and a percentage."""
 
 _SHORT_WAYS: Final = {
     "cross-attention": "hidden from cross-attention",
@@ -41,7 +41,7 @@ VERDICTS: Final = {
     "contradicted": ("✗", "contradicted"),
     "cannot be told": ("?", "untold"),
 }
-"""A verdict's sign and style."""
+"""The symbol and style of each verdict."""
 
 _CAVEAT: Final = (
     "A weight says where the decoder looked, not that it mattered. Hidden: not seen by "
