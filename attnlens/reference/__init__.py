@@ -1,4 +1,4 @@
-"""Reference models, each small and exact, and `one_thread`: with it they compute the same twice."""
+"""Small, exact reference models, and `one_thread`, which makes their results reproducible."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Keep torch to one thread, and give back those it had.
+    """Limit torch to one thread, and restore the previous number afterwards.
 
-    What these models compute is small, and waking threads costs more than it saves. Sums over
-    several threads also differ in their last digits, and the same question should have the same
-    answer.
+    These models are small, so starting threads costs more time than it saves. Sums over several
+    threads can also differ in their last digits, and the same question should get the same answer.
     """
     import torch
 

@@ -79,17 +79,18 @@ def join_heads(vectors: Tensor) -> Tensor:
 class MultiHeadAttention(nn.Module):
     """``concat(softmax(Q Kᵀ / √d_k + bias) V) W_O`` with ``Q = X W_Q, K = C W_K, V = C W_V``.
 
-    ``X`` asks and ``C``, the context, is asked; self-attention where they are the same. Nothing
-    has a bias. Weights are stored as in the equation, ``(inputs, outputs)``.
+    Queries come from ``X``, keys and values from the context ``C``. If both are the same, this is
+    self-attention. There are no biases. Weights are stored as in the equation, ``(inputs,
+    outputs)``.
 
     Args:
         d: width of ``X`` and of the output.
-        heads: how many.
+        heads: the number of heads.
         d_k: width of one head's queries and keys; ``d / heads`` unless given.
         d_v: width of one head's values; ``d_k`` unless given.
         d_context: width of ``C``; ``d`` unless given.
-        causal: a query sees the keys up to its own place only.
-        project: without it there is no ``W_O`` and the output is ``heads · d_v`` wide.
+        causal: whether a query sees only the keys up to its own position.
+        project: whether to apply ``W_O``; if not, the width of the output is ``heads · d_v``.
 
     Raises:
         ValueError: ``d_k`` is not given and ``heads`` does not divide ``d``.
@@ -162,10 +163,9 @@ class MultiHeadAttention(nn.Module):
         hidden: Tensor | None = None,
         bias: Tensor | None = None,
     ) -> Tensor:
-        """As `forward`, with queries, keys and values ``(..., head, query or key, d)`` worked out
-        before.
+        """Compute `forward` from given queries, keys and values ``(..., head, query or key, d)``.
 
-        Where the layer is causal the queries are the last of the places that the keys have.
+        If the layer is causal, the queries are at the last positions of the keys.
         """
         content = queries @ keys.transpose(-1, -2) / math.sqrt(self.d_k)
         logits = step("S", content if bias is None else content + bias, "logits")
@@ -197,7 +197,7 @@ def _later(queries: int, keys: int, device: torch.device) -> Tensor:
 _WIDTH: Final = 4
 _HEADS: Final = 2
 _SHARPNESS: Final = 3.0
-"""What queries are multiplied by: without it a row would hardly prefer its like."""
+"""The factor for queries; without it a row would prefer similar rows only slightly."""
 
 _MAX_ROWS: Final = 512
 _REMEDY: Final = f"give at most {_MAX_ROWS} rows of {_WIDTH} numbers, such as 1,0,0,1;0,1,0,1"
@@ -206,8 +206,9 @@ _REMEDY: Final = f"give at most {_MAX_ROWS} rows of {_WIDTH} numbers, such as 1,
 def attention_by_hand(path: Path | None = None) -> LoadedModel:
     """The reference model ``attention``: two heads of width two, weights set by hand.
 
-    Queries are three times the input; keys, values and output are the input itself. So a row looks
-    at rows that point its own way, and takes on their mean. There are no checkpoints of it.
+    Queries are three times the input; keys, values and output are the input itself. So a row
+    attends to rows with a similar direction, and its output is close to their mean. There are no
+    checkpoints of it.
     """
     del path
     module = MultiHeadAttention(_WIDTH, _HEADS)

@@ -1,7 +1,7 @@
-"""Reference models: what each is, where it comes from, and how its input is written.
+"""The reference models: what each is, its source, and how its input is written.
 
-An entry names its functions as ``"module:function"``, so that listing the models loads none of
-them. The entries here are of no domain; a domain lists them with its own.
+An entry names its functions as ``"module:function"``, so that listing the models imports none of
+them. The models here belong to no domain; a domain adds its own list.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ModelInput:
-    """An input, ready for a model, and the words that belong to it.
+    """An input of a model, with its labels.
 
     Attributes:
-        names: symbols of the tensors in ``inputs``; empty: ``x``.
-        axes: axes of inputs (by symbol) and of parameters (by name).
+        names: the symbols of the tensors in ``inputs``; empty means ``x``.
+        axes: the axes of inputs (by symbol) and of parameters (by name).
         labels: axis to its labels, such as ``{"token": ("3", "1", "4")}``.
         batched: whether the first axis of every input is a batch of one.
-        caption: a line on the input.
+        caption: a line about the input.
     """
 
     inputs: tuple[Any, ...]
@@ -46,7 +46,9 @@ class ModelInput:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoadedModel:
-    """A model in evaluation mode, and what else reading its input takes, such as a vocabulary."""
+    """A model in evaluation mode, and anything else needed to read its input, such as a
+    vocabulary.
+    """
 
     module: nn.Module
     context: Any = None
@@ -58,13 +60,13 @@ class ReferenceModel:
 
     Attributes:
         source: the paper and its section.
-        written: how its INPUT is written, a few words.
-        example: an INPUT to describe it with; ``None`` where `read` makes one of its own.
-        kind: what its checkpoints say they are; ``""`` where it has none.
-        load: ``function(path or None) -> LoadedModel``; ``None``: the one that comes with attnlens.
-        read: ``function(loaded, text or None, **options) -> ModelInput``; an example without a
-            text.
-        options: of the command, those that say more of the input.
+        written: a short description of the notation of INPUT.
+        example: an example INPUT; ``None`` if `read` creates its own.
+        kind: the kind stored in its checkpoints; ``""`` if it has no checkpoints.
+        load: ``function(path or None) -> LoadedModel``; ``None`` loads the included checkpoint.
+        read: ``function(loaded, text or None, **options) -> ModelInput``; without a text, an
+            example.
+        options: further options of the command that define the input.
     """
 
     name: str

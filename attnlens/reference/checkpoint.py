@@ -1,4 +1,4 @@
-"""Weights on disk: safetensors only, written beside and renamed, checked when read."""
+"""Read and write model weights as safetensors: written to a temporary file, checked when read."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _LENGTH = 8
 
 
 def shipped(name: str) -> Path:
-    """The file of a checkpoint that comes with attnlens."""
+    """The path of a checkpoint included in attnlens."""
     return Path(__file__).parents[1] / "weights" / f"{name}.safetensors"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Checkpoint:
-    """Tensors, what the file says of itself, and the SHA-256 of its bytes."""
+    """Tensors, the metadata of the file, and the SHA-256 of its bytes."""
 
     tensors: dict[str, Tensor]
     metadata: Json
@@ -85,7 +85,7 @@ def read_checkpoint(path: str | os.PathLike[str], kind: str) -> Checkpoint:
     if actual_kind != kind:
         raise CheckpointError(f"holds a {actual_kind!r}, not a {kind!r}", path=path, remedy=remedy)
     for name, tensor in tensors.items():
-        # By numpy: torch would wake its threads, which costs a cold start more than the work.
+        # numpy is used because torch would start its threads, which takes longer than the check.
         if tensor.is_floating_point() and not np.isfinite(tensor.numpy()).all():
             raise CheckpointError(
                 f"is damaged ({name} holds what is no finite number)", path=path, remedy=remedy

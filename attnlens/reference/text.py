@@ -1,7 +1,7 @@
-"""Did an output token come from the words that it looked at?
+"""Test whether an output token depends on the words it attends to.
 
-A token of the output claims the input words that hold at least half of its cross-attention. The
-test is `attnlens.evidence.trial`'s, against other words of the sentence, punctuation included.
+The claim of an output token names the input words with at least half of its cross-attention. It is
+tested with `attnlens.evidence.trial` against other words of the sentence, including punctuation.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ WordSet = tuple[int, ...]
 _CLAIMED_WEIGHT: Final = 0.5
 _MAX_CLAIMED_WORDS: Final = 3
 WAYS: Final = ("cross-attention", "model")
-"""Where words are taken from: cross-attention alone, or the whole model."""
+"""Where words are hidden: only from cross-attention, or from the whole model."""
 
 _AT_ONCE: Final = 256
 
 
 def claimed_words(weights: Floats) -> WordSet:
-    """The fewest words, at most three, that hold half of the weights ``(word,)``."""
+    """The fewest words, at most three, that have half of the weights ``(word,)``."""
     order = np.argsort(-weights, kind="stable")[:_MAX_CLAIMED_WORDS]
     held = np.cumsum(weights[order])
     count = int(np.searchsorted(held, _CLAIMED_WEIGHT * weights.sum() - 1e-9)) + 1
@@ -50,12 +50,12 @@ def claimed_words(weights: Floats) -> WordSet:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WordAblations:
-    """What a model says of an answer of its own with words taken away.
+    """A model's probabilities for its own answer with words hidden.
 
     Attributes:
         network: the model.
-        source: the input's numbers ``(1, word)``.
-        answer: ``<bos>`` and what was written, ``(1, token + 1)``.
+        source: the token ids of the input, ``(1, word)``.
+        answer: ``<bos>`` and the written tokens, ``(1, token + 1)``.
     """
 
     network: Seq2Seq
@@ -85,18 +85,18 @@ class WordAblations:
 
 @dataclass(frozen=True, slots=True)
 class TokenClaim:
-    """That a token of an answer came from some words, and what taking them away did.
+    """The claim that an answer token came from some words, and the effect of hiding these words.
 
     Attributes:
         words, removed: the words, and their indices in the input.
-        token: its index in the answer.
-        removed_from: of `WAYS`.
-        weight: of the token's cross-attention, what the words hold.
-        probability, without: of the token, with every word and without these.
-        points: the difference, in percentage points.
-        effect_nats: the same in nats, of the token and all others together.
-        controls: with how many other sets it was compared; ``p`` and ``q`` are ``None`` for none.
-        reason: why there is no verdict, or why it is not *supported*.
+        token: the token's index in the answer.
+        removed_from: one of `WAYS`.
+        weight: the share of the token's cross-attention on these words.
+        probability, without: the token's probability with all words and without these words.
+        points: the difference in percentage points.
+        effect_nats: the effect in nats, over the token and all others together.
+        controls: the number of control sets; ``p`` and ``q`` are ``None`` if there are none.
+        reason: why there is no verdict, or why the verdict is not *supported*.
     """
 
     claim: str
@@ -221,7 +221,7 @@ class CandidateToken:
 
 @dataclass(frozen=True, slots=True)
 class AnswerToken(CandidateToken):
-    """A token of the answer, what else was likely, and what it paid each word of the input."""
+    """A token of the answer, its likely alternatives, and its attention to each input word."""
 
     runners_up: tuple[CandidateToken, ...]
     cross_attention: tuple[float, ...]
@@ -229,7 +229,7 @@ class AnswerToken(CandidateToken):
 
 @dataclass(frozen=True, slots=True)
 class TextAnswer:
-    """What was written; ``complete`` where the model ended it itself."""
+    """The written answer; ``complete`` if the model ended it itself."""
 
     text: str
     complete: bool
@@ -259,11 +259,11 @@ class TextExplanation:
 def explain_text(
     model: TextModel, text: str, *, evidence: bool = True, seed: int = 0
 ) -> TextExplanation:
-    """What the model answers to a sentence, and which words that came from.
+    """Return the model's answer to a sentence, and the words it depends on.
 
     Args:
-        evidence: whether to test what every token looked at; see `check_tokens`.
-        seed: of control sets, where there are too many to take all.
+        evidence: whether to test the claims of all tokens; see `check_tokens`.
+        seed: the seed for drawing control sets if there are too many to enumerate.
 
     Raises:
         InputError: the sentence is empty or too long.
@@ -307,7 +307,9 @@ def record_answer(model: TextModel, text: str) -> Recording:
 
 
 def mean_cross_attention(recording: Recording) -> Floats:
-    """What each place of an answer pays to each word, ``(token, word)``, heads and blocks alike."""
+    """The mean attention of each answer position to each word over heads and blocks, ``(token,
+    word)``.
+    """
     weights = [
         record.weights[0].mean(0) for record in recording.records() if "cross" in record.site
     ]

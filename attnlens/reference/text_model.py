@@ -172,7 +172,7 @@ def read_pairs(
         separator: between columns.
 
     Raises:
-        InputError: the file, a row or a sentence cannot be used; it says which line.
+        InputError: the file, a row or a sentence cannot be used; the message names the line.
     """
     content = read_whole(path, _MAX_FILE_BYTES, remedy="give a CSV file of sentence pairs")
     pairs: list[SentencePair] = []
@@ -282,7 +282,9 @@ class HeldOutRule:
     def split(
         self, pairs: Sequence[SentencePair]
     ) -> tuple[list[SentencePair], list[SentencePair], list[SentencePair]]:
-        """To train on, held out, and held out with their combination, none in two of them."""
+        """Split pairs into three disjoint lists: training, held out, and held out by
+        combination.
+        """
         train: list[SentencePair] = []
         held_out: list[SentencePair] = []
         new: list[SentencePair] = []
@@ -309,13 +311,13 @@ _REMEDY: Final = f"give a file that `attnlens lab text-train` wrote, or the name
 
 @dataclass(frozen=True, slots=True)
 class TextInput:
-    """An input.
+    """An input sentence.
 
     Attributes:
-        text: as given.
+        text: the text as given.
         tokens: its words and signs.
-        unknown: those of them that the vocabulary has not, in order, each once.
-        most_tokens: that the model reads.
+        unknown: the distinct tokens missing from the vocabulary, in order.
+        most_tokens: the largest number of tokens the model reads.
     """
 
     text: str
@@ -465,7 +467,7 @@ def read_sentence(model: LoadedModel, text: str | None) -> ModelInput:
 
 
 _MIN_TRAINING_PAIRS: Final = 10
-"""Pairs to train on, at the least."""
+"""The smallest number of training pairs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -531,8 +533,8 @@ class AnswerAccuracy:
 def answer_accuracy(model: TextModel, pairs: Sequence[SentencePair]) -> AnswerAccuracy:
     """Whole answers right and tokens right among ``pairs``.
 
-    A token is right where the answer written has it at the same place; the places are those of
-    the longer of the two answers. An expected word that the vocabulary has not is never right.
+    A token is right if the written answer has it at the same position. Positions are counted over
+    the longer of the two answers. An expected word missing from the vocabulary is never right.
     """
     if not pairs:
         return AnswerAccuracy(0)
@@ -659,7 +661,7 @@ def _trimmed(tokens: Tensor) -> Tensor:
 
 
 def _thinned(source: Tensor, share: float) -> Tensor:
-    """Half of the rows with a share of their words unknown."""
+    """Replace a share of the words by ``<unk>`` in half of the rows."""
     lost = torch.rand(source.shape) < share
     lost &= torch.rand(len(source), 1) < 0.5
     return source.masked_fill(lost & (source >= len(SPECIAL)), UNK)

@@ -3,10 +3,10 @@
 One block, one head, no positions, no mask, no biases outside the norm: 260 parameters. Every
 intermediate result has the name that the equations give it.
 
-It is trained on a task whose answer is known. Two tokens are *partners* where they make nine: 0 and
-9, 1 and 8, and so on. Every token is to be answered by its partner where that is among the tokens,
-else by itself. The task needs no positions, and attention can solve it in one way only that is easy
-to read: every token looks for its partner.
+It is trained on a task with a known answer. Two tokens are *partners* if their sum is nine: 0 and
+9, 1 and 8, and so on. The output for each token is its partner if that is among the tokens, else
+the token itself. The task needs no positions, and attention has one simple solution: every token
+attends to its partner.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _MAX_TOKEN_CHARACTERS: Final = 40
 """Characters of unreadable input that a message quotes."""
 
 _PARTNER_SUM: Final = 9
-"""What partners make."""
+"""The sum of two partners."""
 
 _SEED: Final = 1
 _TRAINING_STEPS: Final = 6000
@@ -183,12 +183,12 @@ def read_tokens(model: LoadedModel, text: str | None) -> ModelInput:
 
 
 def answers(tokens: Tensor) -> Tensor:
-    """What is right for tokens ``(batch, place)``, same shape."""
+    """The correct output for tokens ``(batch, place)``, in the same shape."""
     return torch.where(partners(tokens).any(-1), _PARTNER_SUM - tokens, tokens)
 
 
 def partners(tokens: Tensor) -> Tensor:
-    """``(batch, place, place)``: true where the second is a partner of the first."""
+    """A mask ``(batch, place, place)``: true if the second token is a partner of the first."""
     return tokens[:, None, :] == _PARTNER_SUM - tokens[:, :, None]
 
 
