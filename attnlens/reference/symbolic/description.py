@@ -1,4 +1,4 @@
-"""What `describe` and `trace` return, and how both read as text, Markdown and LaTeX."""
+"""The results of `describe` and `trace`, with their forms as text, Markdown and LaTeX."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class Equation:
     """A step: ``text`` and ``latex`` are whole equations.
 
     Attributes:
-        shape: of the value; of one head where the symbol has the index i.
-        axes: what its axes are, such as ``token``; ``""`` where that is not known.
+        shape: the shape of the value; of one head if the symbol has the index i.
+        axes: the names of its axes, such as ``token``; ``""`` if unknown.
     """
 
     symbol: str
@@ -38,7 +38,7 @@ class Equation:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter or buffer: its path, its symbol in the equations, and what it does there."""
+    """A parameter or buffer: its path, its symbol in the equations, and its role there."""
 
     name: str
     symbol: str
@@ -53,8 +53,8 @@ class Description:
     """A module in symbols.
 
     Attributes:
-        sizes: numbers that fix its shape.
-        notation: what the signs mean, a sentence each.
+        sizes: the numbers that determine its shape.
+        notation: a sentence on the meaning of each symbol.
     """
 
     name: str
@@ -150,21 +150,22 @@ def _aligned(equation: Equation) -> str:
 
 
 MAX_TABLE_ROWS: Final = 12
-"""Of a longer table the first and the last rows are shown."""
+"""Longer tables show only the first and last rows."""
 
 MAX_TABLES: Final = 8
-"""Of more tables of one value only so many are shown."""
+"""The largest number of tables shown for one value."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Value(Equation):
-    """A named value of the pass, with the equation it was computed by; an input has none.
+    """A named value of the pass, with its equation; an input has no equation.
 
     Attributes:
-        axes: what the axes of ``values`` are: ``head``, ``token`` and so on, ``""`` unknown.
-        values: the numbers, without the batch; with the heads first where there are several.
-        difference: the largest difference between what the equation gives, worked out again
-            by numpy, and what the model computed; ``None`` where that cannot be done.
+        axes: the names of the axes of ``values``, such as ``head`` and ``token``; ``""`` if
+            unknown.
+        values: the numbers without the batch axis; several heads are the first axis.
+        difference: the largest difference between the model's values and the equation, recomputed
+            with numpy; ``None`` if the equation cannot be recomputed.
     """
 
     values: Tensor
@@ -214,13 +215,13 @@ class Trace:
 
     @property
     def difference(self) -> float | None:
-        """The largest difference of all equations that were worked out again."""
+        """The largest difference of all recomputed equations."""
         differences = [step.difference for step in self.steps if step.difference is not None]
         return max(differences, default=None)
 
     @property
     def unchecked(self) -> tuple[str, ...]:
-        """Symbols of the steps whose equations cannot be worked out again."""
+        """The symbols of the steps whose equations cannot be recomputed."""
         return tuple(step.symbol for step in self.steps if step.difference is None)
 
     def to_dict(self) -> Json:
@@ -244,7 +245,7 @@ class Trace:
     __repr__ = __str__
 
     def text(self, width: int = 100) -> str:
-        """Every value under its equation; what is wider than ``width`` is cut, and says so."""
+        """Every value under its equation; wider content is cut at ``width`` and marked as cut."""
         lines = [" ".join(filter(None, (self.name, self.caption))), ""]
         for value in (*self.inputs, *self.steps):
             lines += [*self._value_lines(value, width), ""]
@@ -303,7 +304,7 @@ def _number(value: complex) -> str:
     if not isinstance(value, float):
         return str(value).replace("-", "−")
     text = f"{value:.3f}" if abs(value) < 1000 else f"{value:.3g}"
-    # Minus nothing is nothing.
+    # Show no sign for minus zero.
     return text.removeprefix("-") if float(text) == 0 else text.replace("-", "−")
 
 

@@ -283,21 +283,22 @@ def describe(
 
         print(attnlens.describe(model, torch.randn(3, 8)))
 
-    The module is run as it is, in evaluation mode; change it and the text changes. Steps that
-    it names with `attnlens.recording.probe.step` are the left-hand sides; where it names none,
-    what its parts return.
+    The live module is run in evaluation mode, so the text always matches its code. The left-hand
+    sides are the steps that it names with `attnlens.recording.probe.step`. If it names no steps,
+    they are the results of its submodules.
 
     Args:
-        inputs: an example of what it is called with; tensors may lie in mappings and lists.
-        name: of the model; its class unless given.
-        names: symbols of the tensors that come in, in their order; ``x`` unless given.
-        axes: what the axes of inputs (by symbol) and parameters (by name) are, such as
-            ``{"x": ("batch", "token")}``.
-        batched: the first axis of every input is a batch of one, and is left out of shapes.
-        by_name: whatever else it is called with by name, such as ``input_ids``.
+        inputs: example arguments of the module; tensors may be inside mappings and lists.
+        name: the model's name; by default, its class.
+        names: the symbols of the input tensors, in order; ``x`` by default.
+        axes: the names of the axes of inputs (by symbol) and parameters (by name), such as ``{"x":
+            ("batch", "token")}``.
+        batched: whether the first axis of every input is a batch of one, to be left out of shapes.
+        by_name: keyword arguments of the module, such as ``input_ids``.
 
     Raises:
-        RecordingError: no module, no tensor comes in, or nothing that comes out depends on it.
+        RecordingError: the object is not a module, no input is a tensor, or no output depends on
+            one.
     """
     pass_symbols = PassSymbols(
         run(module, inputs, by_name, names=names, axes=axes, batched=batched)
@@ -336,21 +337,22 @@ def trace(
     caption: str = "",
     **by_name: Any,
 ) -> Trace:
-    """Every intermediate result of a forward pass, named as in `describe`'s equations.
+    """Return every intermediate result of a forward pass, named as in the equations of `describe`.
 
     ::
 
         print(attnlens.trace(model, torch.randn(3, 8)))
 
-    Each equation is worked out again by numpy, from the values it is written with, and compared
-    with what the model computed.
+    Each equation is recomputed with numpy from the values on its right-hand side, and compared with
+    the model's result.
 
     Args:
-        labels: axis to its labels, where they are known.
-        caption: a line on the input; all others as for `describe`.
+        labels: axis to its labels, if known.
+        caption: a line about the input. All other arguments are as in `describe`.
 
     Raises:
-        RecordingError: no module, no tensor comes in, or nothing that comes out depends on it.
+        RecordingError: the object is not a module, no input is a tensor, or no output depends on
+            one.
     """
     pass_symbols = PassSymbols(
         run(module, inputs, by_name, names=names, axes=axes, batched=batched)

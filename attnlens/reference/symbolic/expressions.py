@@ -1,8 +1,8 @@
-"""The graph of a forward pass, and every operation in it, for numpy and on paper.
+"""The graph of a forward pass, with a numpy and a LaTeX form of every operation.
 
-No operation here calls torch: each equation is worked out again from the values it is written with
-and compared with what the model computed. An operation that is missing is *opaque*: it is written
-by torch's name, and an equation that holds one cannot be checked.
+No operation here calls torch. Each equation is recomputed from its values and compared with the
+model's result. An unsupported operation is *opaque*: it is written with torch's name, and an
+equation that contains one cannot be checked.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ _LEAVES: Final = frozenset({"input", "parameter", "constant", "number"})
 """Kinds of expressions that have no parts."""
 
 Options = Mapping[str, Any]
-"""What fixes an operation besides its parts, by name, as `Operation.numpy` takes it."""
+"""The settings of an operation besides its parts, by name, as arguments of `Operation.numpy`."""
 
 NO_OPTIONS: Final[Options] = MappingProxyType({})
 
 Axes = tuple[str | None, ...]
-"""What each axis of a value is, such as ``("batch", "token", None)``."""
+"""The name of each axis of a value, such as ``("batch", "token", None)``."""
 
 
 @dataclass(eq=False, slots=True)
@@ -38,15 +38,15 @@ class Expression:
     """A leaf or an operation.
 
     Attributes:
-        kind: one of `_LEAVES`, of `OPERATIONS`, or ``opaque``.
-        parts, options: what the operation is applied to, and whatever else fixes it.
-        shape, axes: of the value.
-        heads: how many heads stand side by side along the axis ``"head"``; 0: no such axis.
-        symbol: of a leaf, LaTeX without the dollars.
-        name: of a parameter, its path; of a constant, what it is in words.
-        value: of a leaf and of what is opaque, a copy; of the others nothing.
-        number: counts expressions in the order in which they were computed.
-        step: the one that has this as its right-hand side, once it has one.
+        kind: one of `_LEAVES`, one of `OPERATIONS`, or ``opaque``.
+        parts, options: the operands of the operation, and its other settings.
+        shape, axes: the shape and axis names of the value.
+        heads: the number of heads along the axis ``"head"``; 0 without such an axis.
+        symbol: the LaTeX of a leaf, without dollar signs.
+        name: the path of a parameter, or the description of a constant.
+        value: a copy of the tensor for leaves and opaque expressions, else None.
+        number: the position of the expression in the order of computation.
+        step: the step whose right-hand side this is, if any.
     """
 
     kind: str
@@ -68,13 +68,13 @@ class Expression:
 
 @dataclass(eq=False, slots=True)
 class Step:
-    """An intermediate result that has a name, and a copy of its value.
+    """A named intermediate result, with a copy of its value.
 
     Attributes:
-        symbol: as the model gives it, LaTeX without the dollars.
-        path: of the module in which it was named; ``""`` for the model itself.
-        as_input: whether it is described rather than derived.
-        label: tells it apart from others of the same symbol; ``""`` where there are none.
+        symbol: the symbol given by the model, in LaTeX without dollar signs.
+        path: the path of the module that named it; ``""`` for the model itself.
+        as_input: whether it is described as an input rather than derived.
+        label: distinguishes it from others with the same symbol; ``""`` if there are none.
     """
 
     symbol: str
