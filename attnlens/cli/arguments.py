@@ -158,7 +158,7 @@ _SHARED: Mapping[str, Any] = {
     },
     "--no-evidence": {
         "action": "store_true",
-        "help": "skip the interventions: faster, nothing tested",
+        "help": "skip the interventions: faster, but no claim is tested",
     },
     "--from": {"type": date, "dest": "first", "metavar": "DATE", "help": "from this day on"},
     "--until": {"type": date, "dest": "last", "metavar": "DATE", "help": "to this day"},
@@ -198,7 +198,9 @@ def add_formats(
         dest="format",
         help="short for --format json",
     )
-    parser.flag("--ascii", "ASCII alone (text; the default where the terminal has no more)")
+    parser.flag(
+        "--ascii", "print ASCII only (format text; the default if the terminal has only ASCII)"
+    )
 
 
 def given_options(options: argparse.Namespace, *names: str) -> dict[str, Any]:

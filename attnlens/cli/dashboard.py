@@ -29,9 +29,9 @@ def add_dashboard(commands: Commands) -> None:
         "dashboard",
         run=_run,
         help="walk through a match ball by ball in the browser",
-        description="A page for each ball: what the model expects and why, every head, every "
-        "claim with its test, and what if. Saved recordings (.safetensors) are opened too; "
-        "without any file, an invented match.",
+        description="Show a page for each ball: what the model expects and why, every head, every "
+        "claim with its test, and what-if questions. Saved recordings (.safetensors) can be "
+        "opened too. Without a file, an invented match is shown.",
     )
     parser.option(
         "files",

@@ -69,7 +69,9 @@ def add_explain(commands: Commands) -> None:
         choices=SCALE_NAMES,
         help="the scale to show (default whole for text, medium for heatmap)",
     )
-    parser.flag("--full", "every claim, every head, and where they looked (text)")
+    parser.flag(
+        "--full", "list every claim, and every head with the balls it attends to (format text)"
+    )
     add_formats(parser, _FORMATS)
     parser.add_argument(
         "--messages",

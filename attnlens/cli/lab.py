@@ -321,11 +321,11 @@ def _add_heads(commands: Commands) -> None:
     parser = commands.add_parser(
         "heads",
         run=_heads,
-        help="measure what each head does, and the name it has earned",
-        description="For every scale and head: its learnt biases, what it attends to against "
-        "uniform attention, what the prediction loses without it, and the name it has earned by "
-        "both, with 95% intervals. Only matches of SRC after the model's training are measured; "
-        "earlier ones bring its ratings up to date.",
+        help="measure what each head does, and name it after what was measured",
+        description="Measure, for every scale and head: its learnt biases, its attention relative "
+        "to uniform attention, the loss of the prediction without it, and the name that it earned "
+        "by attention and effect, with 95% intervals. Only matches of SRC after the model's "
+        "training are measured; earlier ones bring its ratings up to date.",
     )
     _add_matches(parser, sample=True)
 

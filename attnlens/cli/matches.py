@@ -185,10 +185,10 @@ def add_over(commands: Commands) -> None:
     parser = commands.add_parser(
         "over",
         run=_run_over,
-        help="the next over: runs, wickets, boundaries, and what it looked at",
-        description="What the encoder-decoder expects of an over from the balls before it: runs, "
-        "wickets and boundaries of overs that it draws; then the likeliest over token by token, "
-        "which past balls each token looked at, and what hiding each of those does.",
+        help="forecast the next over: runs, wickets, boundaries, and the past balls attended to",
+        description="Forecast an over from the balls before it with the encoder-decoder. Print the "
+        "runs, wickets and boundaries of sampled overs, then the likeliest over token by token, "
+        "the past balls that each token attends to, and the effect of hiding each of those balls.",
     )
     add_shared(parser, "match")
     parser.option(
@@ -261,7 +261,7 @@ def add_match(commands: Commands) -> None:
     )
     match_help = "match files, ARCHIVE.zip::MEMBER, zips and folders"
     add_shared(parser, "match", nargs="+", help=match_help)
-    parser.flag("--check", "list what contradicts itself, or is hard to believe")
+    parser.flag("--check", "list the contradictions and doubtful values of each file")
     add_formats(parser)
     add_shared(parser, "--on-error", "--out")
 

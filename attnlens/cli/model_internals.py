@@ -120,7 +120,9 @@ def add_trace(commands: Commands) -> None:
         "the input: for tiny 3,1,4,1,5; for attention rows such as 1,0,0,1;0,1,0,1; "
         "for temporal and cricket a match file",
     )
-    parser.option("--ball", "N", "temporal: the ball, as `explain` names it")
+    parser.option(
+        "--ball", "N", "the ball to trace, written as for `explain --ball` (model temporal only)"
+    )
     parser.option("--over", "N", "cricket: the over, as `over` names it")
     parser.option("--innings", "N", "temporal, cricket: the innings", type=int)
     add_formats(parser)
@@ -179,7 +181,7 @@ def add_text(commands: Commands) -> None:
     parser.option(
         "--record", "FILE", "save all attention of the answer, for `attnlens view` (.safetensors)"
     )
-    add_shared(parser, "--no-evidence", help="skip the interventions: nothing tested")
+    add_shared(parser, "--no-evidence", help="skip the interventions, so that no claim is tested")
     parser.option("--seed", "N", "of control sets", type=whole_number(0, MAX_SEED), default=0)
 
 

@@ -64,9 +64,10 @@ def add_audit(commands: Commands) -> None:
     parser = commands.add_parser(
         "audit",
         run=_run_audit,
-        help="what any model's answer rests on, by its attention, tested",
-        description="Screen every head of a model by one forward with gradients, hide what they "
-        "point at, and say what mattered. Sinks are named and left out. Nothing is downloaded.",
+        help="test which inputs any model's answer depends on, by its attention",
+        description="Screen every head of a model by one forward pass with gradients, hide the "
+        "inputs that the heads attend to, and report which inputs mattered. Sinks are named and "
+        "left out. Nothing is downloaded.",
     )
     _add_path(parser)
     parser.option(

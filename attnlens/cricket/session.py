@@ -279,7 +279,7 @@ class Session:
             return with_next_ball(match, reference.innings, **players), reference
         if batter or bowler:
             raise InputError(
-                "batter and bowler are for the ball not yet bowled",
+                "batter and bowler can be chosen only for the next ball, which is not yet bowled",
                 remedy="ask about ball next, or leave them out",
             )
         return match, reference

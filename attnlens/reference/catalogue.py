@@ -142,4 +142,6 @@ def reference_model(
     for entry in models:
         if entry.kind == kind:
             return entry, path
-    raise InputError(f"holds a {kind!r}, none of the reference models", path=path, remedy=remedy)
+    raise InputError(
+        f"contains a {kind!r}, which is not one of the reference models", path=path, remedy=remedy
+    )

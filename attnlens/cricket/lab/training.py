@@ -354,7 +354,7 @@ def split_matches(matches: Sequence[Match], plan: TrainingPlan, source: str) -> 
         first = used_days[index] if used_days else last
     if plan.validate_until is not None and first > last:
         raise InputError(
-            f"training until {first} runs past validation until {last}",
+            f"the training period (to {first}) ends after the validation period (to {last})",
             remedy="give a later --validate-until",
         )
     training = [match for match in matches if max(match.dates) <= first]
