@@ -47,7 +47,7 @@ STATES = {
 REASONS = {
     "product of weights and values was not seen": "A module named like attention ran, and no "
     "product of weights and values was seen in it.",
-    "may be attention": "Weights multiply something and may be attention. "
+    "may be attention": "Weights multiply another tensor and may be attention. "
     "If they are, `SoftmaxAdapter` records them.",
     "no product of them with values": "Weights were made from queries and keys, and no product of "
     "them with values was seen.",

@@ -75,7 +75,9 @@ def test_the_same_operand_is_changed(name: str) -> None:
 @pytest.mark.parametrize("name", UNSURE)
 def test_products_without_a_normalisation_are_doubted(name: str) -> None:
     model = Parts(ATTENTION[name]).eval()
-    doubted = pytest.raises(NothingRecordedError, match="multiply something, and may be attention")
+    doubted = pytest.raises(
+        NothingRecordedError, match="multiply another tensor, and may be attention"
+    )
     with doubted, record(model):
         model(X)
 

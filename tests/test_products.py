@@ -197,7 +197,7 @@ def test_shares_that_no_queries_and_keys_gave_are_told_until_they_are_named() ->
     with record(model, expected=1) as recording:
         model(x)
     (note,) = recording.notes
-    assert "not recorded: Summary: weights of shape (2, 4, 5) multiply something" in note
+    assert "not recorded: Summary: weights of shape (2, 4, 5) multiply another tensor" in note
     with told("Summary: weights of shape (2, 4, 5)"), intervene(model, hide=1):
         model(x)
     adapter = SoftmaxAdapter("Summary")

@@ -227,7 +227,7 @@ class Block:
             return
         self.missed.setdefault(
             site,
-            f"weights of shape {shape} multiply something, and may be attention; if they are, "
+            f"weights of shape {shape} multiply another tensor, and may be attention; if they are, "
             f"give adapters=SoftmaxAdapter({site!r})",
         )
 
