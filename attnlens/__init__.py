@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from attnlens.recording.probe import AttentionProbe
     from attnlens.recording.recording import Recording, load_recording
     from attnlens.reference.symbolic import describe, trace
-    from attnlens.render.figure import figure
+    from attnlens.render.heat_map import figure
 
 __all__ = [
     "Adapter",
@@ -91,7 +91,7 @@ _HOMES = {
         "recording.probe": "AttentionProbe",
         "recording.attention_record": "AttentionRecord",
         "recording.recording": "Recording load_recording",
-        "render.figure": "figure",
+        "render.heat_map": "figure",
         "reference.symbolic": "describe trace",
     }.items()
     for name in names.split()

@@ -22,8 +22,7 @@ from scipy.special import softmax
 from scipy.stats import entropy, false_discovery_control
 
 from attnlens.errors import InputError
-from attnlens.evidence.claim import MODEL, AblationSite, Claim
-from attnlens.evidence.null import MAX_ENUMERATED_SETS, N_DRAWS, Pool
+from attnlens.evidence.claim import MAX_ENUMERATED_SETS, MODEL, N_DRAWS, AblationSite, Claim, Pool
 from attnlens.evidence.scores import divergence
 from attnlens.evidence.shapley import contributions
 from attnlens.evidence.trial import N_CONTROL_SETS, GatheredEvidence, Trial, gather

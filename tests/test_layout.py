@@ -32,7 +32,6 @@ ROOMS = {
     "evidence": "torch numpy pydantic",
     "templates": "",
     "render": "jinja2 markupsafe plotly",
-    "weights": "",
     "reference": "torch numpy safetensors",
     "audits": "torch numpy pandas transformers",
     "llm": "numpy httpx",

@@ -31,8 +31,8 @@ from needed import skip_without
 from syrupy.assertion import SnapshotAssertion
 
 import attnlens
-from attnlens.cricket.mcp.bounded_input import BoundedLines
 from attnlens.cricket.mcp.match_folders import Folders
+from attnlens.cricket.mcp.server import BoundedLines
 from attnlens.cricket.readers import read_match
 from attnlens.errors import InputError
 from attnlens.render.safe import visible_name

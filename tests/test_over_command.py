@@ -17,7 +17,7 @@ from syrupy.assertion import SnapshotAssertion
 
 import attnlens
 from attnlens.cricket.over.next_over import load_overs
-from attnlens.cricket.pages.over_page import render_over
+from attnlens.cricket.pages.match_page import render_over
 from attnlens.cricket.predictor.calibration import named_checkpoint
 from attnlens.cricket.session import Session
 from attnlens.reference.checkpoint import read_checkpoint, write_checkpoint

@@ -16,9 +16,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import softmax
 
-from attnlens.evidence.claim import MODEL, AblationSite, Claim, ClaimTest
-from attnlens.evidence.null import (
+from attnlens.evidence.claim import (
     MAX_ENUMERATED_SETS,
+    MODEL,
+    AblationSite,
+    Claim,
+    ClaimTest,
     NullDistribution,
     Pool,
     ReferenceDistribution,

@@ -16,7 +16,7 @@ from attnlens.audits.head_table import site_places
 from attnlens.audits.inputs import AuditInput, split_inputs
 from attnlens.audits.screen import answer_of, output_of
 from attnlens.errors import InputError
-from attnlens.evidence.null import N_DRAWS
+from attnlens.evidence.claim import N_DRAWS
 from attnlens.evidence.verdict import benjamini_hochberg
 from attnlens.files import Floats
 from attnlens.recording import intervene, record

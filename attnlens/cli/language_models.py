@@ -229,8 +229,7 @@ def _run_mcp(options: argparse.Namespace) -> int:
             remedy="use 127.0.0.1, and a proxy that does in front of it",
         )
     try:
-        from attnlens.cricket.mcp.bounded_input import bound_standard_input
-        from attnlens.cricket.mcp.server import server_of
+        from attnlens.cricket.mcp.server import bound_standard_input, server_of
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types"):
             raise

@@ -225,7 +225,7 @@ def _run_over(options: argparse.Namespace) -> int:
     check_files(options)
     from attnlens.cricket.match.naming import balls_of
     from attnlens.cricket.over.next_over import OVER_REMEDY
-    from attnlens.cricket.pages.over_page import render_over
+    from attnlens.cricket.pages.match_page import render_over
     from attnlens.cricket.session import Session
 
     session = Session(None, options.history, overs=options.model, report=progress, tell=say)

@@ -1,7 +1,7 @@
 """The test of the claims about one prediction.
 
 The test statistic is the sum of the effects of hiding each item alone. It is compared with the sums
-of control sets (`attnlens.evidence.null`). `gather` tests the claims of any model, given as a
+of control sets (`attnlens.evidence.claim`). `gather` tests the claims of any model, given as a
 function from masks to probabilities, and splits the model's prediction among groups of items.
 """
 
@@ -25,10 +25,11 @@ from attnlens.evidence.claim import (
     ClaimTest,
     ItemSets,
     LeaveOneOut,
+    Pool,
     Predict,
+    ReferenceDistribution,
     check_probabilities,
 )
-from attnlens.evidence.null import Pool, ReferenceDistribution
 from attnlens.evidence.scores import divergence, log_odds
 from attnlens.evidence.shapley import Contributions, contributions
 from attnlens.evidence.verdict import (

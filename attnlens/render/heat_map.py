@@ -1,16 +1,29 @@
-"""The positions and shades of a heat map's cells, for the templates of all pages.
+"""Heat maps: as drawings for the templates of all pages, and as a plotly figure.
 
-The shade of a cell is the square root of its value divided by the darkest value, so that small
-weights stay visible. Maps drawn together share one darkest weight, which the legend shows. Every
-cell also has a description in words, so that no information depends on colour alone.
+Both use the same scale. The shade of a cell is the square root of its value divided by the darkest
+value, so that small weights stay visible. Maps drawn together share one darkest weight. Every cell
+of a drawing has a description in words, so that no information depends on colour alone. Every cell
+of a figure contains its weight as recorded.
 """
 
 from __future__ import annotations
 
+import html
 import math
+import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+from attnlens.errors import InputError
+from attnlens.render.safe import clean
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+    from attnlens.recording.attention_record import AttentionRecord
+
 
 LEVELS: Final = 20
 """The number of shades; the style of all pages has a colour for each."""
@@ -141,3 +154,121 @@ class HeatMapDrawing:
 def short(label: str) -> str:
     """Shorten a label to the available space."""
     return label if len(label) <= _MAX_LABEL_LETTERS else f"{label[: _MAX_LABEL_LETTERS - 1]}…"
+
+
+_RAMP: Final = ("#f7fbff", "#c6dbef", "#6baed6", "#2171b5", "#08306b")
+"""Light to dark: lightness alone distinguishes the colours."""
+_SCALE_STEPS: Final = 32
+"""The number of steps of the colour scale, which is linear between two steps."""
+_MAX_MAPS: Final = 64
+_MAX_CELLS: Final = 4_000_000
+_MAP_PIXELS: Final = 300
+"""The side of a map in a figure with several maps; a single map is twice as large."""
+_MARGIN_PIXELS: Final = 110
+
+
+def figure(record: AttentionRecord) -> Figure:
+    """Draw every heat map of one record with plotly: one map for each head of each sequence.
+
+    To select maps, use `AttentionRecord.sel`: ``attnlens.figure(record.sel(batch=0, head=[2,
+    5]))``. All maps share one colour scale, whose end is the largest weight outside sinks, as on
+    the page of ``attnlens view`` (see `attnlens.attention.focus.sinks`). The legend says where the
+    weights of sinks are larger.
+
+    Args:
+        record: a record with at most 64 maps and 4,000,000 weights.
+
+    Raises:
+        InputError: plotly is not installed, or the record has no weights or too many.
+    """
+    from attnlens.attention.views import maps_data
+    from attnlens.recording.recording import Recording
+
+    _check(record)
+    try:
+        import plotly.express as px
+    except ModuleNotFoundError as error:
+        raise InputError(
+            f"a figure needs {error.name}, which is not installed", remedy="run: pip install plotly"
+        ) from None
+    maps = maps_data(Recording([record]))["records"][0]["maps"]
+    top, rest = (max(heads[name] for heads in maps) for name in ("top", "rest"))
+    keys = _names(record.names(len(record.axes) - 1))
+    queries = _names(record.names(len(record.axes) - 2)) if len(record.axes) > 1 else [""]
+    key = _plain(record.axes[-1].name)
+    query = _plain(record.axes[-2].name) if len(record.axes) > 1 else ""
+    wide = math.ceil(math.sqrt(len(maps)))
+    tall = math.ceil(len(maps) / wide)
+    steps = [step / _SCALE_STEPS for step in range(_SCALE_STEPS + 1)]
+    colours = px.colors.sample_colorscale(_RAMP, steps)
+    chart: Figure = px.imshow(
+        record.to_numpy().reshape(len(maps), len(queries), len(keys)),
+        x=keys,
+        y=queries,
+        labels={"x": key, "y": query, "color": "weight"},
+        facet_col=0,
+        facet_col_wrap=wide,
+        facet_col_spacing=0.3 / wide,
+        facet_row_spacing=0.35 / tall,
+        aspect="auto",
+        zmin=0,
+        zmax=rest or top,
+        color_continuous_scale=[
+            (step**2, colour) for step, colour in zip(steps, colours, strict=True)
+        ],
+    )
+    for annotation in chart.layout.annotations:
+        lead = maps[int(annotation.text.rpartition("=")[2])]["lead"]
+        annotation.text = _lead(record, lead)
+    cell = f"{query} %{{y}} → {key} %{{x}}: %{{z:.4f}}<extra></extra>"
+    chart.update_traces(hovertemplate=cell, hoverongaps=False)
+    chart.update_xaxes(type="category", showticklabels=True)
+    chart.update_yaxes(type="category", showticklabels=True)
+    if 0 < rest < top:
+        title = f"weight<br>(sinks: more<br>than {rest:.3g})"
+        chart.update_coloraxes(colorbar_title_text=title)
+    side = _MAP_PIXELS if len(maps) > 1 else 2 * _MAP_PIXELS
+    chart.update_layout(
+        title={"text": _plain(record.site or "attention")},
+        width=wide * side + 2 * _MARGIN_PIXELS,
+        height=tall * side + 2 * _MARGIN_PIXELS,
+    )
+    return chart
+
+
+def _check(record: AttentionRecord) -> None:
+    from attnlens.attention.views import has_weights
+    from attnlens.recording.attention_record import AttentionRecord
+
+    if not isinstance(record, AttentionRecord):
+        raise InputError(
+            f"a figure is made of one record, not of a {type(record).__name__}",
+            remedy="give recording[SITE], or a call of recording.calls(SITE)",
+        )
+    if not has_weights(record):
+        raise InputError(f"{record.site}: holds no weights", remedy="choose another record")
+    count, cells = math.prod(record.sizes[:-2]), math.prod(record.sizes)
+    if count > _MAX_MAPS or cells > _MAX_CELLS:
+        raise InputError(
+            f"{record.site}: {count} heat maps with {cells:,} weights are too many for one figure "
+            f"(at most {_MAX_MAPS} with {_MAX_CELLS:,})",
+            remedy="choose some, such as record.sel(batch=0, head=[0, 1])",
+        )
+
+
+def _lead(record: AttentionRecord, lead: Sequence[str]) -> str:
+    axes = zip(record.axes, lead, record.sizes, strict=False)
+    words = (f"{axis.name} {name}" for axis, name, size in axes if size > 1 or axis.labels)
+    return _plain(", ".join(words))
+
+
+def _names(names: Sequence[str]) -> list[str]:
+    """The names of positions, with numbers if names repeat, because plotly merges equal names."""
+    plain = [_plain(re.sub("^[Ġ▁ ]+(?=.)", "", name).replace("Ċ", "↵")) for name in names]
+    many = Counter(plain)
+    return [f"{name} · {at}" if many[name] > 1 else name for at, name in enumerate(plain)]
+
+
+def _plain(text: str) -> str:
+    """Escape a text so that plotly does not read it as markup."""
+    return html.escape(clean(text), quote=False)

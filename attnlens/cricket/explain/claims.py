@@ -50,8 +50,13 @@ from attnlens.cricket.predictor.tensors import RATING_SCALE, SCOREBOARD_NODES
 from attnlens.cricket.predictor.trained import TrainedPredictor
 from attnlens.cricket.predictor.window import BallWindow, to_tensor
 from attnlens.evidence import claim as generic
-from attnlens.evidence.claim import MODEL, AblationSite, ClaimTest
-from attnlens.evidence.null import NullDistribution, ReferenceDistribution
+from attnlens.evidence.claim import (
+    MODEL,
+    AblationSite,
+    ClaimTest,
+    NullDistribution,
+    ReferenceDistribution,
+)
 from attnlens.evidence.scores import divergence, log_odds
 from attnlens.evidence.shapley import Contributions, contributions
 from attnlens.evidence.trial import GatheredEvidence, Trial
