@@ -37,6 +37,7 @@ SECONDS, HUNG = 20, 600
 MAX_MESSAGE_CHARS = 300
 TABLES = "<!-- tables -->"
 PACKAGES = ("torch", "transformers", "x-transformers", "diffusers", "timm", "torchvision")
+MAX_NAMES = 100
 STATES = {
     "wrong": "wrong",
     "exact": "exact",
@@ -76,8 +77,8 @@ def apart(name: str) -> dict[str, Any]:
     return {"state": "wrong", "told": f"the process {what}"}
 
 
-def page(rows: list[dict[str, Any]]) -> Iterator[str]:
-    """The tables of docs/architectures.md."""
+def page(rows: list[dict[str, Any]], path: Path) -> Iterator[str]:
+    """The tables of docs/architectures.md; a long list of names is written to a file beside it."""
     families: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
         library, _, name = row["name"].rpartition(": ")
@@ -94,7 +95,10 @@ def page(rows: list[dict[str, Any]]) -> Iterator[str]:
             if not chosen or state == "not run":
                 continue
             yield f"\n## {library}: {meaning}\n"
-            if state in ("exact", "no attention"):
+            if len(chosen) > MAX_NAMES:
+                path.with_name(f"{library}.txt").write_text("\n".join(map(named, chosen)) + "\n")
+                yield f"The {len(chosen)} names are listed in [{library}.txt]({library}.txt)."
+            elif state in ("exact", "no attention"):
                 yield ", ".join(map(named, chosen)) + "."
             else:
                 yield "| reason | models |\n|---|---|"
@@ -136,7 +140,7 @@ def main() -> int:
     rows = {row["name"]: row for row in map(json.loads, lines)}
     if options.page:
         head, _, _ = options.page.read_text("utf-8").partition(TABLES)
-        tables = "\n".join(page(list(rows.values())))
+        tables = "\n".join(page(list(rows.values()), options.page))
         options.page.write_text(f"{head}{TABLES}\n\n{tables}\n", encoding="utf-8")
         return 0
     os.environ["HF_HUB_OFFLINE"] = "1"
