@@ -28,6 +28,10 @@ from typing import IO, Any, Final
 from attnlens.errors import AttnlensError, InputError
 from attnlens.files import Json
 
+_START: Final = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
+    "from attnlens.child import answer_question; answer_question()"
+)
 _PARENT_POLL_SECONDS: Final = 1.0
 _ALLOCATION_FAILED: Final = "can't allocate memory"
 """The text of the RuntimeError that torch raises instead of a MemoryError."""
@@ -90,14 +94,14 @@ def answers_of_child(
     Raises:
         AttnlensError: as in `in_child`.
     """
-    paths = (os.path.abspath(folder) for folder in sys.path if folder)
+    # The empty entry is left out: a module in the current folder could replace one of attnlens.
+    # PYTHONPATH would split a folder whose name holds a colon.
+    folders = json.dumps([os.path.abspath(folder) for folder in sys.path if folder])
     process = subprocess.Popen(
-        # -P: otherwise a module in the current folder could replace one of attnlens.
-        [sys.executable, "-P", "-m", "attnlens.child"],
+        [sys.executable, "-P", "-c", _START, folders],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=None if os.environ.get("ATTNLENS_DEBUG") else subprocess.DEVNULL,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
     )
     assert process.stdin is not None
     assert process.stdout is not None
@@ -182,7 +186,7 @@ def _ended(status: int, bounds: Bounds, path: str) -> InputError:
     )
 
 
-def _main() -> None:
+def answer_question() -> None:
     """Answer the question on standard input."""
     function, question, memory, cpu_seconds, writes, parent = json.load(sys.stdin)
     out = os.fdopen(os.dup(1), "wb", buffering=0)
@@ -244,7 +248,3 @@ def _follow(parent: int) -> None:
     while os.getppid() == parent:
         time.sleep(_PARENT_POLL_SECONDS)
     os._exit(1)
-
-
-if __name__ == "__main__":
-    _main()

@@ -193,3 +193,14 @@ def test_a_recording_that_claims_more_than_it_holds_is_refused(attnlens_here: He
         assert (answer.status, answer.out, answer.err.count("\n")) == (2, "", 1), name
         assert words in answer.err
     assert "page.html" not in attnlens_here.files()
+
+
+def test_a_folder_with_a_colon_in_its_name_is_not_split(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "a:b"
+    folder.mkdir()
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "json.py").write_text("raise SystemExit('half of a name was a folder')")
+    monkeypatch.syspath_prepend(folder)
+    assert ask("answered", value=1)["path"] == str(folder)
