@@ -96,6 +96,9 @@ def answers_of_child(
     """
     # The empty entry is left out: a module in the current folder could replace one of attnlens.
     # PYTHONPATH would split a folder whose name holds a colon.
+    if not sys.executable:
+        remedy = "start Python by its full path"
+        raise InputError("Python's own program is not known", path=path, remedy=remedy)
     folders = json.dumps([os.path.abspath(folder) for folder in sys.path if folder])
     process = subprocess.Popen(
         [sys.executable, "-P", "-c", _START, folders],
@@ -119,7 +122,8 @@ def answers_of_child(
             elif kind == "memory":
                 raise bounds.exceeded(_gigabytes(bounds.memory), path)
             elif kind == "fault":
-                raise RuntimeError(value)
+                remedy = f"{bounds.remedy}; ATTNLENS_DEBUG=1 shows where"
+                raise InputError(f"cannot be opened ({value})", path=path, remedy=remedy)
             elif kind == "done":
                 return
         raise _ended(process.wait(), bounds, path)
@@ -231,6 +235,9 @@ def _limit(memory: int, cpu_seconds: int, writes: bool) -> None:
         import resource
     except ImportError:  # not on Windows
         return
+    if {"SC_PAGE_SIZE", "SC_PHYS_PAGES"} <= os.sysconf_names.keys():
+        installed = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        memory = min(memory, installed * 9 // 10)
     limits = {"RLIMIT_DATA": memory, "RLIMIT_CPU": cpu_seconds, "RLIMIT_CORE": 0}
     if not writes:
         limits["RLIMIT_FSIZE"] = 0

@@ -71,8 +71,12 @@ def read_whole(
 def size_of(path: str) -> int:
     """The size of a file, or of the files directly in a folder, in bytes; 0 if nothing exists."""
     if os.path.isdir(path):
-        return sum(entry.stat().st_size for entry in os.scandir(path) if entry.is_file())
-    return os.path.getsize(path) if os.path.isfile(path) else 0
+        return sum(size_of(entry.path) for entry in os.scandir(path) if entry.is_file())
+    status = os.stat(path) if os.path.isfile(path) else None
+    if status is None:
+        return 0
+    # A sparse file claims more bytes than the disk holds.
+    return min(status.st_size, 512 * getattr(status, "st_blocks", status.st_size))
 
 
 def is_ours(status: os.stat_result, rights: int = stat.S_IWGRP | stat.S_IWOTH) -> bool:

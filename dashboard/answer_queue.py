@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any, Final, TypeVar
 
-from .library import Data
+from .library import BusyError, Data
 
 Result = TypeVar("Result")
 
@@ -31,10 +31,6 @@ _TIMEOUT_SECONDS: Final = 120.0
 """The time after which a request fails."""
 _POLL_SECONDS: Final = 0.1
 """The interval between checks whether the client is still connected."""
-
-
-class BusyError(Exception):
-    """Too many requests are already waiting."""
 
 
 class DisconnectedError(Exception):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from importlib.resources import files
 from typing import Any, Final
 
@@ -147,8 +148,11 @@ def create_app(
     def refuse_malformed() -> Response | None:
         """Answer 400 to a malformed callback request, which would make Dash fail."""
         is_other = request.endpoint != "/_dash-update-component"
-        if is_other or is_call(request.get_json(silent=True), app.callback_map):
-            return None
+        try:
+            if is_other or is_call(request.get_json(silent=True), app.callback_map):
+                return None
+        except RecursionError:  # the body is nested too deeply
+            pass
         return error_response("that is no callback of this page", 400)
 
     server.after_request(compress_text)
@@ -162,6 +166,7 @@ def is_call(body: Any, callbacks: Data) -> bool:
         return [f"{part['id']}.{part['property']}" for part in parts]
 
     try:
+        json.dumps(body, ensure_ascii=False).encode()  # half a character cannot be sent back
         called, given = callbacks[body["output"]], [*body["inputs"], *body["state"]]
         return (
             body["output"] == f"..{'...'.join(names(body['outputs']))}.."
@@ -170,7 +175,7 @@ def is_call(body: Any, callbacks: Data) -> bool:
             and isinstance(body["changedPropIds"], list)
             and all(isinstance(changed, str) for changed in body["changedPropIds"])
         )
-    except (KeyError, TypeError, AttributeError):
+    except (KeyError, TypeError, AttributeError, UnicodeEncodeError):
         return False
 
 

@@ -28,6 +28,10 @@ Data = dict[str, Any]
 """A JSON document, which only the page's script interprets."""
 
 
+class BusyError(Exception):
+    """Too many requests are already waiting."""
+
+
 class Followed(Protocol):
     """A match whose file is read again as it grows.
 
@@ -86,7 +90,7 @@ _MAX_UPLOADED_CHARACTERS: Final = 32_000_000
 """The largest size of all uploads as text; a match needs about four times as much memory."""
 _PIECE_BYTES: Final = 1 << 16
 _MAX_READERS: Final = 2
-"""The number of uploads that are read at the same time; others wait."""
+"""The number of uploads that are read at the same time; the pages of others ask again."""
 _UNSAFE_CHARACTERS: Final = re.compile(r"[^A-Za-z0-9._-]+")
 
 
@@ -179,8 +183,12 @@ class Library(ABC, Generic[Content]):
             key = f"u-{digest.hexdigest()[:32]}"
             if (item := self.get(key)) is not None:
                 return item
-            with self._reading:
+            if not self._reading.acquire(blocking=False):
+                raise BusyError
+            try:
                 value, summary = self._read(str(path), short)
+            finally:
+                self._reading.release()
         size = self._size(value)
         if size > _MAX_UPLOADED_CHARACTERS:
             remedy = "name it in the terminal: attnlens dashboard FILE"

@@ -27,11 +27,10 @@ from .answer_queue import (
     LONG,
     ON_DEMAND,
     AnswerQueue,
-    BusyError,
     DisconnectedError,
     never_disconnected,
 )
-from .library import Data, Functions, LibraryItem, Matches, Recordings
+from .library import BusyError, Data, Functions, LibraryItem, Matches, Recordings
 from .pages import ball_link, match_link, recording_link
 from .serving import MAX_BODY_BYTES, from_our_page
 

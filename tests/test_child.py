@@ -17,6 +17,7 @@ from command_line import command as command_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from attnlens.audits.loading import check_model, model_bounds
 from attnlens.child import Bounds, answers_of_child, in_child
 from attnlens.cricket.readers import read_matches
 from attnlens.cricket.readers.uploaded import of_plain, read_uploaded, to_plain
@@ -44,7 +45,7 @@ def test_an_answer_is_plain_and_nobody_can_be_asked(
     assert said == ["begun"]
     several = answers_of_child("child_cases:several", {"count": 3}, BOUNDS, path="a")
     assert list(several) == [0, 1, 2]
-    with pytest.raises(RuntimeError, match="EOFError"):
+    with pytest.raises(InputError, match="EOFError"):
         ask("asked")
 
 
@@ -76,7 +77,7 @@ def test_memory_of_torch_is_bounded_too() -> None:
 def test_it_writes_no_file_unless_it_may(tmp_path: Path) -> None:
     path = tmp_path / "out"
     if sys.platform == "linux":
-        with pytest.raises(RuntimeError, match="OSError"):
+        with pytest.raises(InputError, match="OSError"):
             ask("written", path=str(path))
         assert path.read_text() == ""
     ask("written", replace(BOUNDS, writes=True), path=str(path))
@@ -91,7 +92,9 @@ def test_errors_come_over_as_they_were() -> None:
     assert parts == ("is bad", "a.txt", 7, "mend it")
     with pytest.raises(AttnlensError, match=r"^cannot be recorded$"):
         ask("raised", kind="record")
-    with pytest.raises(RuntimeError, match="ZeroDivisionError: by nought"):
+    with pytest.raises(
+        InputError, match=r"^a\.bin: cannot be opened \(ZeroDivisionError: by nought"
+    ):
         ask("raised", kind="fault")
     with pytest.raises(InputError, match=r"ended with signal 6: .*; bring less"):
         ask("crashed")
@@ -150,6 +153,32 @@ def test_a_folder_that_brings_code_is_refused(tmp_path: Path, name: str, key: st
         assert (done.returncode, done.stdout, err.count("\n")) == (2, b"", 1)
         assert f"{os.path.join('model', name)}: asks for code of its own to be run" in err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model"]
+
+
+@pytest.mark.parametrize("part", ["../out", "a/b", "none.safetensors"])
+def test_an_index_names_files_of_its_folder_only(tmp_path: Path, part: str) -> None:
+    for name in ("config.json", "tokenizer.json", "model.safetensors"):
+        (tmp_path / name).write_text("{}")
+    check_model(str(tmp_path))
+    index = tmp_path / "model.safetensors.index.json"
+    index.write_text(json.dumps({"weight_map": {"w": "model.safetensors"}}))
+    check_model(str(tmp_path))
+    index.write_text(json.dumps({"weight_map": {"w": part}}))
+    with pytest.raises(InputError, match=f"names the part {part!r}, which is not a file of the"):
+        check_model(str(tmp_path))
+
+
+def test_a_sparse_file_and_a_pipe_raise_no_bound(tmp_path: Path) -> None:
+    for name in ("config.json", "tokenizer.json", "model.safetensors"):
+        (tmp_path / name).write_text("{}")
+    before = model_bounds(str(tmp_path)).memory
+    with open(tmp_path / "pad.dat", "wb") as file:
+        file.truncate(1 << 40)
+    assert model_bounds(str(tmp_path)).memory < 2 * before
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(tmp_path / "weights.bin")
+        with pytest.raises(InputError, match=r"weights\.bin: is a device or a pipe"):
+            check_model(str(tmp_path))
 
 
 def test_a_match_comes_over_whole(sample_match_path: Path, tmp_path: Path) -> None:

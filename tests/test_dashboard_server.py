@@ -31,7 +31,7 @@ from attnlens.cricket.predictor.trained import load_predictor
 from attnlens.cricket.predictor.window import window_for
 from attnlens.cricket.readers import read_match
 from attnlens.dashboard.app import create_app
-from attnlens.dashboard.library import Data, Functions, Library, Matches, Recordings
+from attnlens.dashboard.library import BusyError, Data, Functions, Library, Matches, Recordings
 from attnlens.dashboard.serving import MAX_BODY_BYTES, THREADS
 from attnlens.errors import InputError
 
@@ -211,7 +211,9 @@ def test_a_malformed_callback_is_a_line_and_no_traceback(server: Server) -> None
     for value in ({"a": 1}, [1], 5, True):
         for key in ("inputs", "state"):
             broken.append({**call, key: [{**call[key][0], "value": value}]})
-    for body in (b"", b"[", *(json.dumps(row).encode() for row in broken)):
+    broken.append({**call, "inputs": [{**call["inputs"][0], "value": "/match/\ud800"}]})
+    deep = b"[" * 100_000
+    for body in (b"", b"[", deep, *(json.dumps(row).encode() for row in broken)):
         status, said = server.post("/_dash-update-component", body, **JSON)
         assert (status, said) == (400, {"error": "that is no callback of this page"}), body
 
@@ -347,6 +349,30 @@ def test_all_uploads_together_are_bounded(monkeypatch: pytest.MonkeyPatch) -> No
         pages.upload("4.txt", io.BytesIO(b"x" * 101))
     many = [pages.upload(f"{number}", io.BytesIO()) for number in range(70)]
     assert sum(pages.get(item.key) is not None for item in many) == 64
+
+
+def test_an_upload_beyond_those_being_read_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    pages = Pages(functions=None)  # type: ignore[arg-type]  # `_read` asks none
+    begun, go_on = threading.Semaphore(0), threading.Event()
+
+    def slowly(path: str, name: str) -> tuple[str, Data]:
+        begun.release()
+        go_on.wait(60)
+        return path, {"name": name}
+
+    monkeypatch.setattr(pages, "_read", slowly)
+    readers = [
+        threading.Thread(target=pages.upload, args=(name, io.BytesIO())) for name in ("a", "b")
+    ]
+    for reader in readers:
+        reader.start()
+        begun.acquire()
+    with pytest.raises(BusyError):
+        pages.upload("c", io.BytesIO())
+    go_on.set()
+    for reader in readers:
+        reader.join()
+    assert pages.upload("c", io.BytesIO()).summary == {"name": "c"}
 
 
 def test_questions_that_cannot_be_answered_are_one_line(

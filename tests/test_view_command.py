@@ -269,7 +269,12 @@ def test_weights_that_are_no_attention_are_noted_on_every_page(
     half = good.replaced(site="half", weights=weights.bfloat16())
     lazy = lazy_record("lazy of NaN")
     lazy.lazy.q[0, 0, 0] = math.nan
-    records = [good, good.replaced(site="bad", weights=bad), half, lazy, top_record()]
+    top = top_record()
+    assert top.residual is not None
+    residual = top.residual.clone()
+    residual[0, 0, 0], residual[0, 0, 1] = math.nan, -5.0
+    worse = top.replaced(site="bad residual", residual=residual)
+    records = [good, good.replaced(site="bad", weights=bad), half, lazy, top, worse]
     Recording(records).save(attnlens_here.folder / "r")
     data = json.loads(attnlens_here.good("view", "r", "--json"))
     notes = {site["site"]: site["notes"] for site in data["sites"]}

@@ -9,7 +9,7 @@ import math
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import torch
@@ -117,7 +117,7 @@ def rows_data(record: AttentionRecord, count: int = _N_STRONGEST) -> list[Json]:
     for start, weights, low, high in _measured(record):
         for at in np.ndindex(low.shape):
             number = (at[0], start + at[1])
-            has_entropy = not math.isnan(low[at])
+            has_entropy = math.isfinite(low[at]) and math.isfinite(high[at])
             bounds = [float(low[at]), float(high[at])] if has_entropy else None
             row = weights[at]
             rows_by_number[number] = {
@@ -130,7 +130,7 @@ def rows_data(record: AttentionRecord, count: int = _N_STRONGEST) -> list[Json]:
                 "strongest": [
                     {"key": keys[key], "position": int(key), "weight": float(row[key])}
                     for key in np.argsort(-row, kind="stable")[:count]
-                    if row[key] > 0
+                    if 0 < row[key] < math.inf
                 ],
             }
     return [rows_by_number[number] for number in sorted(rows_by_number)]
@@ -270,16 +270,19 @@ class _WeightCheck:
 
     def add(self, start: int, weights: NDArray[np.float32]) -> None:
         """Count a block of rows ``(map, row, key)``; ``start`` is the index of its first row."""
-        kinds = zip(self.counts, (np.isnan(weights), np.isinf(weights), weights < 0), strict=True)
+        held: NDArray[Any] = weights
+        if self._residual is not None:
+            rest = self._residual.reshape(len(weights), -1)[:, start : start + weights.shape[1]]
+            # What is left of 1 can be below 0 by rounding.
+            rest = np.where(np.abs(rest) < self._tolerance, np.abs(rest), rest)
+            held = np.concatenate([weights, rest[..., None]], -1)
+        kinds = zip(self.counts, (np.isnan(held), np.isinf(held), held < 0), strict=True)
         for kind, wrong in kinds:
             self.counts[kind] += int(wrong.any(-1).sum())
         self.rows += math.prod(weights.shape[:2])
         if not self._sums_to_one:
             return
-        sums = weights.sum(-1, dtype=np.float64)
-        if self._residual is not None:
-            rest = self._residual.reshape(len(weights), -1)
-            sums = sums + rest[:, start : start + sums.shape[1]]
+        sums = held.sum(-1, dtype=np.float64)
         wrong = np.isfinite(sums) & (np.abs(sums - 1) > self._tolerance) & (sums != 0)
         if wrong.any():
             self.wrong_sums += int(wrong.sum())

@@ -101,6 +101,10 @@ def _check_folder(path: str) -> None:
         raise InputError("holds no tokenizer", path=path, remedy=_OFFLINE)
     for name in sorted(names):
         file = os.path.join(path, name)
+        if os.path.exists(file) and not os.path.isfile(file) and not os.path.isdir(file):
+            raise InputError("is a device or a pipe, not a file", path=file, remedy=_OFFLINE)
+        if name.endswith(".index.json"):
+            _check_index(path, file)
         if not name.endswith("config.json") or not os.path.isfile(file):
             continue
         content = read_whole(file, _MAX_CONFIG_BYTES, remedy=_OFFLINE)
@@ -116,12 +120,26 @@ def _check_folder(path: str) -> None:
             )
 
 
+def _check_index(path: str, file: str) -> None:
+    """Check that the parts of the weights are files of the folder itself."""
+    content = read_whole(file, _MAX_CONFIG_BYTES, remedy=_OFFLINE)
+    try:
+        parts = {str(part) for part in json.loads(content)["weight_map"].values()}
+    except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
+        raise InputError("is not an index of weights", path=file, remedy=_OFFLINE) from None
+    for part in sorted(parts):
+        if os.path.basename(part) != part or not os.path.isfile(os.path.join(path, part)):
+            problem = f"names the part {part!r}, which is not a file of the folder"
+            raise InputError(problem, path=file, remedy=_OFFLINE)
+
+
 def _of_folder(path: str) -> ModelSource:
     transformers = _transformers()
     with _quietly(path, "its config.json cannot be read"):
         config = transformers.AutoConfig.from_pretrained(path, **_SAFELY)
-        class_name = (getattr(config, "architectures", None) or ["AutoModel"])[0]
-    kind = getattr(transformers, class_name, None)
+        names = getattr(config, "architectures", None) or ["AutoModel"]
+        class_name = names[0] if isinstance(names, list) else names
+    kind = getattr(transformers, str(class_name), None)
     if kind is None:
         raise InputError(
             f"is a {class_name}, which transformers {transformers.__version__} does not know",

@@ -56,8 +56,8 @@ _MAX_TEXTS_BYTES: Final = 64 << 20
 _BASE_MEMORY: Final = 2 << 30
 _MEMORY_PER_BYTE: Final = 12
 """Memory allowed per byte of a recording: 16-bit weights become 32-bit, in several copies."""
-_MAX_CPU_SECONDS: Final = 600
-_MAX_SECONDS: Final = 300.0
+_MAX_CPU_SECONDS: Final = 240
+_MAX_SECONDS: Final = 120.0
 
 
 def add_audit(commands: Commands) -> None:

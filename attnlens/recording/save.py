@@ -396,7 +396,11 @@ def _lazy(entry: Entry, tensors: Mapping[str, Tensor]) -> LazyAttention:
         f"queries {tuple(q.shape)} and keys {tuple(k.shape)} do not fit",
     )
     number = isinstance(lazy.scale, int | float) and not isinstance(lazy.scale, bool)
-    good = number and math.isfinite(lazy.scale) and isinstance(lazy.causal, bool)
+    good = (
+        number
+        and abs(lazy.scale) <= torch.finfo(torch.float32).max
+        and isinstance(lazy.causal, bool)
+    )
     _demand(good, f"scale {lazy.scale!r} is no number, or causal {lazy.causal!r} no flag")
     if lazy.mask is not None:
         kind = lazy.mask.dtype == torch.bool or lazy.mask.is_floating_point()
