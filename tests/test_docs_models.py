@@ -22,4 +22,4 @@ def test_every_section_has_one_and_the_table_leads_to_it() -> None:
 
 
 def test_the_sizes_told_are_those_of_the_code() -> None:
-    assert f"{capture.WHOLE_CALL_BYTES >> 20} MiB a call" in TEXT
+    assert f"{capture.WHOLE_CALL_BYTES >> 20} MiB per call" in TEXT
