@@ -79,7 +79,7 @@ def test_the_examples_of_the_document_work(attnlens_here: Here) -> None:
     shell, python = (
         re.findall(rf"```{name}\n(.*?)```", text, re.DOTALL)[0] for name in ("sh", "python")
     )
-    assert len(shell.splitlines()) >= 4
+    assert len(shell.splitlines()) >= 5
     attnlens_here.patch.chdir(REPOSITORY)
     for line in shell.splitlines():
         program, *words = shlex.split(line)
