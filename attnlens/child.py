@@ -20,7 +20,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pkgutil import resolve_name
 from queue import Empty, SimpleQueue
 from typing import IO, Any, Final
@@ -94,11 +94,12 @@ def answers_of_child(
     Raises:
         AttnlensError: as in `in_child`.
     """
-    # The empty entry is left out: a module in the current folder could replace one of attnlens.
-    # PYTHONPATH would split a folder whose name holds a colon.
     if not sys.executable:
         remedy = "start Python by its full path"
         raise InputError("Python's own program is not known", path=path, remedy=remedy)
+    bounds = replace(bounds, memory=min(bounds.memory, _usable_memory()))
+    # The empty entry is left out: a module in the current folder could replace one of attnlens.
+    # PYTHONPATH would split a folder whose name holds a colon.
     folders = json.dumps([os.path.abspath(folder) for folder in sys.path if folder])
     process = subprocess.Popen(
         [sys.executable, "-P", "-c", _START, folders],
@@ -173,6 +174,13 @@ def _error(value: Json) -> AttnlensError:
     return InputError(value["problem"], **parts)
 
 
+def _usable_memory() -> int:
+    """90% of the memory of this machine in bytes, or no limit if the system does not report it."""
+    if {"SC_PAGE_SIZE", "SC_PHYS_PAGES"} <= getattr(os, "sysconf_names", {}).keys():
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 9 // 10
+    return sys.maxsize
+
+
 def _gigabytes(n_bytes: int) -> str:
     return f"{n_bytes / 1e9:.1f} GB of memory"
 
@@ -235,9 +243,6 @@ def _limit(memory: int, cpu_seconds: int, writes: bool) -> None:
         import resource
     except ImportError:  # not on Windows
         return
-    if {"SC_PAGE_SIZE", "SC_PHYS_PAGES"} <= os.sysconf_names.keys():
-        installed = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-        memory = min(memory, installed * 9 // 10)
     limits = {"RLIMIT_DATA": memory, "RLIMIT_CPU": cpu_seconds, "RLIMIT_CORE": 0}
     if not writes:
         limits["RLIMIT_FSIZE"] = 0
