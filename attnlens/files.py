@@ -6,7 +6,6 @@ import errno
 import json
 import os
 import re
-import secrets
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -228,7 +227,7 @@ def _part_path(target: Path) -> Path:
     process ids, must not write to the same file.
     """
     name = os.fsencode(target.name)[:_MAX_NAME_BYTES].decode("utf-8", "ignore")
-    return target.with_name(f"{name}.{os.getpid()}.{secrets.token_hex(4)}.part")
+    return target.with_name(f"{name}.{os.getpid()}.{os.urandom(4).hex()}.part")
 
 
 def lock(file: int) -> bool:

@@ -151,6 +151,22 @@ def test_a_function_gives_the_model(attnlens_here: Here) -> None:
     sys.modules.pop("given_model", None)
 
 
+def test_texts_take_the_place_of_a_functions_own_inputs(attnlens_here: Here, gpt: Path) -> None:
+    code = (
+        "from transformers import AutoTokenizer, GPT2LMHeadModel\n"
+        "def both():\n"
+        f"    model = GPT2LMHeadModel.from_pretrained({str(gpt)!r}).eval()\n"
+        f"    return model, 'not audited', AutoTokenizer.from_pretrained({str(gpt)!r})\n"
+    )
+    (attnlens_here.folder / "given_both.py").write_text(code, encoding="utf-8")
+    (attnlens_here.folder / "texts.txt").write_text(f"{TEXT}\n", encoding="utf-8")
+    attnlens_here.patch.syspath_prepend(str(attnlens_here.folder))
+    attnlens_here.good("audit", "given_both:both", "--texts", "texts.txt", "--out", "a.jsonl")
+    (line,) = (attnlens_here.folder / "a.jsonl").read_text(encoding="utf-8").splitlines()
+    assert json.loads(line)["inputs"][0]["text"] == TEXT
+    sys.modules.pop("given_both", None)
+
+
 def bad(folder: Path, gpt: Path) -> dict[str, tuple[str | Path, ...]]:
     """Bad input by what it is: the words of a command."""
     (folder / "empty").mkdir()

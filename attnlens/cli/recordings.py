@@ -10,10 +10,8 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory, mkstemp
 from typing import TYPE_CHECKING, Any, Final
 
-from attnlens.child import Bounds, Report, answers_of_child, in_child
 from attnlens.cli.arguments import (
     MAX_COUNT,
     Commands,
@@ -40,6 +38,7 @@ if TYPE_CHECKING:
     from io import FileIO
 
     from attnlens.audits.loading import ModelSource
+    from attnlens.child import Report
     from attnlens.files import Json
     from attnlens.recording.recording import Recording
 
@@ -151,6 +150,7 @@ def _of_model(
     user's own code and is not.
     """
     from attnlens.audits.loading import check_model, model_bounds
+    from attnlens.child import answers_of_child
 
     question["path"] = options.path
     if check_model(options.path):
@@ -181,8 +181,10 @@ def audited(
 def audited_texts(path: str, texts: list[str], chosen: Json, report: Report) -> Iterator[Json]:
     """Yield the audit of each text as plain data."""
     from attnlens.audits import audit
+    from attnlens.audits.loading import load_model
 
-    model, _ = _model_and_inputs(path, texts[0], report)
+    report("loading the model")
+    model = load_model(path)
     for text in texts:
         yield audit(model.model, text, tokens=model.tokens, **chosen).to_dict()
 
@@ -249,6 +251,8 @@ def _audit_texts(options: argparse.Namespace) -> int:
         # Another process may have written to the file before this one locked it.
         done, whole_bytes = _audits_in(options.out, texts)
         file.truncate(whole_bytes)
+        if done == len(texts):
+            return 0
         chosen = given_options(options, "target", "layers", "heads")
         audits = _of_model(options, audited_texts, texts=texts[done:], chosen=chosen)
         try:
@@ -306,6 +310,8 @@ def _run_record(options: argparse.Namespace) -> int:
         raise InputError("--from-qk needs no model", remedy="leave PATH and --text out")
     if not captured and options.path is None:
         raise InputError("there is no model", remedy="give PATH, or --from-qk FILE")
+    from tempfile import TemporaryDirectory
+
     # If the writing process is killed, its temporary files are removed with the folder.
     folder = os.path.dirname(os.path.abspath(options.out))
     with writing(options.out), TemporaryDirectory(dir=folder, prefix=".attnlens-") as beside:
@@ -386,6 +392,8 @@ def _of_recording(
     path: str, function: Callable[..., Any], question: Json, *, writes: bool = False
 ) -> Any:
     """Return the result of a function below for a recording, opened in a separate process."""
+    from attnlens.child import Bounds, in_child
+
     bounds = Bounds(
         memory=_BASE_MEMORY + _MEMORY_PER_BYTE * size_of(path),
         cpu_seconds=_MAX_CPU_SECONDS,
@@ -458,6 +466,8 @@ def _show_page(options: argparse.Namespace, text: str) -> None:
     if options.out is not None:
         write_text(options.out, text)
         return
+    from tempfile import mkstemp
+
     handle, path = mkstemp(prefix="attnlens-", suffix=".html")
     with writing(path), os.fdopen(handle, "w", encoding="utf-8") as file:
         file.write(text)
