@@ -1,1 +1,1 @@
-"""What language models' clients may ask: balls explained over the Model Context Protocol."""
+"""Explanations of balls for language models, over the Model Context Protocol."""

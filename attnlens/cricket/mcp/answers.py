@@ -1,4 +1,4 @@
-"""What the tools answer: balls by player and outcome, an over, and a player's match, as JSON."""
+"""The JSON answers of three tools: balls by player and outcome, an over, and a player's match."""
 
 from __future__ import annotations
 
@@ -40,13 +40,16 @@ def balls_found(
     player: str | None,
     outcome: BallOutcome | None,
 ) -> Iterator[list[Any]]:
-    """Rows by `COLUMNS`, of matches with their names.
+    """Yield a row for every ball that satisfies all conditions, with the columns `COLUMNS`.
 
-    A player's balls are those faced or bowled; of wickets those where the player was out, at
-    whichever end, or took the wicket.
+    A player's balls are the balls that the player faced or bowled. If the outcome is a wicket, they
+    are the balls on which the player was out, at either end, or took the wicket.
+
+    Args:
+        matches: pairs of a match's name and the match.
 
     Raises:
-        InputError: nobody in any of them is called so.
+        InputError: no player in the matches has this name.
     """
     player_exists = player is None
     for name, match in matches:
@@ -70,13 +73,13 @@ def balls_found(
 
 
 def _is(ball: Delivery, outcome: BallOutcome | None) -> bool:
-    """Whether a ball has an outcome; a four or a six may be hit off a no-ball."""
+    """Return whether a ball has an outcome; a four or six off a no-ball has two outcomes."""
     hit = outcome in ("4", "6") and ball.boundary and str(ball.runs_batter) == outcome
     return hit or outcome in (None, ball.outcome)
 
 
 def _players_of(ball: Delivery, outcome: BallOutcome | None) -> set[str]:
-    """The keys of those whose ball it is, where such an outcome is asked for."""
+    """Return the keys of the players to whom a ball belongs, given the requested outcome."""
     out = {wicket.player_out.key for wicket in ball.wickets if wicket.counts}
     if outcome != "W":
         return out | {ball.batter.key, ball.bowler.key}
@@ -104,16 +107,20 @@ def _out(ball: Delivery) -> str | None:
 
 
 def surprises(rows: Iterable[Json]) -> dict[str, float]:
-    """How many bits what happened was worth, by a ball's name; of the rows of a prediction."""
+    """Return the surprise of every ball in bits, by the ball's name.
+
+    Args:
+        rows: the rows of `attnlens.predict`.
+    """
     chances = {f"{row['innings']}:{row['index']}": row[f"p_{row['actual']}"] for row in rows}
     return {ball: rounded(-math.log2(float(p or 1e-9)), 2) for ball, p in chances.items()}
 
 
 def over_answer(session: Session, match: Match, innings: int, over: int) -> Json:
-    """One over: runs and wickets, what was expected, and each ball with what was tested.
+    """Return one over: actual and expected runs and wickets, and every ball with its findings.
 
     Raises:
-        InputError: no ball of it was bowled.
+        InputError: no ball of the over was bowled.
     """
     side = innings_numbered(match, innings)
     balls = [ball for ball in side.deliveries if ball.over == over]
@@ -163,10 +170,10 @@ def _of_tally(tally: Tally) -> Json:
 
 
 def player_answer(session: Session, match: Match, player: str) -> Json:
-    """A player's match: batting, bowling, fielding, opponents, win probability added.
+    """Return a player's match: batting, bowling, fielding, opponents, and win probability added.
 
     Raises:
-        InputError: nobody, or several, in the match are called so.
+        InputError: no player in the match has this name, or several players have it.
     """
     people = find_players(player, people_of(match))
     if len(people) != 1:

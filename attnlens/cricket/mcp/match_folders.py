@@ -1,4 +1,4 @@
-"""The folders that a client may read from, nothing outside them, and the matches in them."""
+"""The folders that a client may read, and the matches in them. Nothing outside can be read."""
 
 from __future__ import annotations
 
@@ -20,19 +20,20 @@ from attnlens.render.safe import visible_name
 _MEMBER: Final = "::"
 _MAX_MATCHES: Final = 100
 _MAX_FILES: Final = 300
-"""Files that one answer looks through; the next goes on from there."""
+"""The number of files searched for one answer. The next answer continues after them."""
 
 _DATE: Final = re.compile(r"(\d{4}(-\d\d){0,2})?")
 
 
 class Folders:
-    """Names such as ``data/2024/match.json`` or ``data/all.zip::123.json``, as paths.
+    """Converts names such as ``data/2024/match.json`` or ``data/all.zip::123.json`` to paths.
 
-    The first part is a folder's own name, or ``name-2`` for the second of that name. A path that
-    leads out of its folder is refused; so is a match whose companion files do.
+    The first part of a name is the folder's name, or ``name-2`` for the second folder of that name.
+    A path that leads out of the folders is refused. A match is also refused if one of its companion
+    files is a link that leads out of the folders.
 
     Raises:
-        InputError: one of the folders is none.
+        InputError: one of the paths is not a folder.
     """
 
     def __init__(self, folders: Sequence[str | os.PathLike[str]]) -> None:
@@ -53,10 +54,10 @@ class Folders:
             self.roots[alias] = root
 
     def path_of(self, name: str) -> str:
-        """The file (and member) that a name stands for.
+        """Return the path of the named file, with the member of a zip if the name has one.
 
         Raises:
-            InputError: it stands for none inside the folders.
+            InputError: there is no such file in the folders.
         """
         outer, separator, inner = name.partition(_MEMBER)
         path = self._inside(outer)
@@ -71,7 +72,7 @@ class Folders:
         return f"{path}{separator}{inner}"
 
     def files(self) -> Iterator[tuple[str, Path]]:
-        """Every file that can be named, by its name."""
+        """Yield the name and the path of every file in the folders, except hidden files."""
         for alias, root in self.roots.items():
             for directory, folders, names in os.walk(root):
                 folders[:] = sorted(child for child in folders if not child.startswith("."))
@@ -83,16 +84,17 @@ class Folders:
     def matches(
         self, limit: int, offset: int = 0, *, contains: str = "", team: str = "", date: str = ""
     ) -> Json:
-        """Matches that can be read, with their names, and where to go on.
+        """Return the matches that can be read, their names, and the offset of the next answer.
 
         Args:
-            limit: matches listed, at most `_MAX_MATCHES`; more where one file has several.
-            offset: files passed over.
-            contains, team: what the file's name, and that of a side, holds, in any case.
-            date: what the first day begins with: ``2024``, ``2024-03`` or ``2024-03-23``.
+            limit: the number of matches, from 1 to `_MAX_MATCHES`. The answer has more matches if
+                its last file has several.
+            offset: the number of files to skip.
+            contains, team: a part of the file's name and a part of a team's name; case is ignored.
+            date: the first day, or its year or month: ``2024``, ``2024-03`` or ``2024-03-23``.
 
         Raises:
-            InputError: the limit, the offset or the date is out of range.
+            InputError: the limit or the offset is out of range, or the date has another form.
         """
         if not 1 <= limit <= _MAX_MATCHES or offset < 0:
             raise InputError(
@@ -114,7 +116,7 @@ class Folders:
         return {"matches": rows, "files": len(names), "next_offset": following}
 
     def names(self) -> Iterator[str]:
-        """Every file, and member of a zip, that may hold a match."""
+        """Yield the name of every file, or member of a zip, that may contain a match."""
         for name, path in self.files():
             low = path.name.lower()
             if low.endswith(".zip"):
@@ -123,19 +125,19 @@ class Folders:
                 yield name
 
     def read(self, name: str) -> Iterator[tuple[str, Match]]:
-        """The matches of a file by their names; none of one that cannot be read or may not be."""
+        """Yield the name and content of every match in a file, if the file can and may be read."""
         with suppress(InputError):
             several = list(islice(read_matches(self.path_of(name)), _MAX_MATCHES))
             for match in several:
                 yield name if len(several) == 1 else f"{name}{_MEMBER}{match.match_id}", match
 
     def every(self) -> Iterator[tuple[str, Match]]:
-        """The matches of the first `_MAX_FILES` files."""
+        """Yield the matches of the first `_MAX_FILES` files."""
         for name in islice(self.names(), _MAX_FILES):
             yield from self.read(name)
 
     def without_paths(self, text: str) -> str:
-        """A message without the paths of this machine."""
+        """Return a message in which the folders' paths are replaced by their names."""
         for alias, root in sorted(self.roots.items(), key=lambda pair: -len(str(pair[1]))):
             text = text.replace(str(root), alias)
         return text
@@ -154,7 +156,7 @@ class Folders:
         return any(real == root or root in real.parents for root in self.roots.values())
 
     def _check_beside(self, path: Path, name: str) -> None:
-        """A reader may open a file's companion, which could be a link to anywhere."""
+        """Refuse a match with a companion file that links outside; readers open such files."""
         stem = path.stem.removesuffix("_info")
         for companion in path.parent.glob(f"{escape(stem)}*"):
             if companion.is_symlink() and not self._holds(companion):

@@ -1,1 +1,1 @@
-"""Sentences about a ball, each number and name tied to its place in the data."""
+"""Sentences about a ball, in which every number and name points to its location in the data."""

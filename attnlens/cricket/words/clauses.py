@@ -1,4 +1,4 @@
-"""The clause bank of an explanation, and the prompt that offers it to a language model."""
+"""The clauses of an explanation, and the prompt that asks a language model to choose among them."""
 
 from __future__ import annotations
 
@@ -29,25 +29,27 @@ from attnlens.render.prompt_template import Prompt, fence, new_nonce, render
 from attnlens.render.safe import visible
 
 _MIN_PROBABILITY: Final = 0.005
-"""Outcomes less likely than this have a clause only if the explanation is about them."""
+"""A less likely outcome has a clause only if it is the explained outcome or has happened."""
 
 _MIN_POINTS: Final = 0.05
-"""Percentage points below which a contribution prints as 0.0."""
+"""A smaller contribution, in percentage points, would be printed as 0.0 and has no clause."""
 
 
 def render_text(facts: object, ids: object) -> RenderedText:
-    """The clauses with these ids, in this order; cautions always stand in the text.
+    """Return the text of the clauses with these ids, in this order.
+
+    Cautions that are not among the ids are added at the end.
 
     Args:
-        facts: an explanation, the same as plain data or as JSON, its clauses, or a mapping of ids
+        facts: an explanation (as an object, plain data or JSON), its clauses, or a mapping of ids
             to sentences.
         ids: a list of ids, a mapping with such a list under ``ids``, or JSON of either.
 
     Returns:
-        the text, and each id that was dropped with the reason.
+        The text, and every id that was dropped, with the reason.
 
     Raises:
-        InputError: they are something else.
+        InputError: ``facts`` or ``ids`` has another form.
     """
     data: Any = parsed_json(facts, "the facts")
     if isinstance(data, Mapping) and "schema_version" in data:
@@ -58,12 +60,13 @@ def render_text(facts: object, ids: object) -> RenderedText:
 
 
 def explanation_clauses(explanation: Explanation) -> tuple[Clause, ...]:
-    """Every clause of an explanation, no sentence twice.
+    """Return every clause of an explanation. No two clauses have the same sentence.
 
     Returns:
-        ``sentence1`` ... the narrative; ``fact1`` ... the scorebook, the chances and what came;
-        ``claim1`` ... the tested claims with their verdicts, supported ones first; ``caution1``
-        ..., which are required.
+        Clauses with these ids: ``sentence1`` and so on for the narrative; ``fact1`` and so on for
+        the scorebook, the probabilities and the outcome; ``claim1`` and so on for the tested claims
+        with their verdicts, supported claims first; ``caution1`` and so on for the cautions, which
+        are required.
     """
     kinds: Mapping[str, Iterable[Sentence]] = {
         "sentence": explanation.narrative,
@@ -89,14 +92,14 @@ def explanation_clauses(explanation: Explanation) -> tuple[Clause, ...]:
 def clauses_prompt(
     explanation: Explanation, *, template: str | Path | None = None, nonce: str | None = None
 ) -> Prompt:
-    """The prompt that asks for the ids of clauses.
+    """Build the prompt that asks a language model for the ids of clauses.
 
     Args:
-        template: a Jinja file in place of ``templates/cricket/clauses.j2``.
-        nonce: the part of the fence's name that is random otherwise.
+        template: a Jinja file to use instead of ``templates/cricket/clauses.j2``.
+        nonce: a fixed text for the random part of the tag that encloses the clauses.
 
     Raises:
-        InputError: the template cannot be read or rendered; one line says where.
+        InputError: the template cannot be read or rendered; the message gives the line.
     """
     clauses = {clause.id: clause.text for clause in explanation_clauses(explanation)}
     context = {
@@ -210,7 +213,7 @@ def _claims(explanation: Explanation) -> Iterator[str]:
 
 
 def _effect_of_hiding(explanation: Explanation, number: int) -> str:
-    """``the chance of a four would be 9%, not 15%``."""
+    """Return, for example, ``the probability of a four would be 9%, not 15%``."""
     pointer = f"/evidence/{number}/top_change"
     outcome = f"the probability of [{pointer}/outcome outcome]"
     before, after = quote_change(explanation, f"{pointer}/before", f"{pointer}/after")

@@ -1,4 +1,4 @@
-"""Sentences whose numbers and names are quoted from a document by JSON pointer."""
+"""Write sentences from templates that quote numbers and names from a document by JSON pointer."""
 
 from __future__ import annotations
 
@@ -16,10 +16,12 @@ OUTCOME_WORDS: Final = {outcome: names.words for outcome, names in OUTCOME_NAMES
 AnyDocument = TypeVar("AnyDocument", bound=JsonDocument)
 
 _MAX_ROUNDING_SHARE: Final = 0.3
-"""The part of a difference by which whole percents may be off."""
+"""Two probabilities are printed as whole percents only if rounding changes their difference by at
+most this share.
+"""
 
 _MAX_TWO_DECIMALS: Final = 0.005
-"""Probabilities below this are compared with two decimals."""
+"""Two probabilities below this are printed with two decimals if whole percents are not enough."""
 
 
 def capitalized(text: str) -> str:
@@ -27,7 +29,7 @@ def capitalized(text: str) -> str:
 
 
 def _visible_percent(value: float) -> str:
-    """A percentage that does not print as 0% unless it is next to nothing."""
+    """Format a probability with up to two decimals, so that it is not printed as 0%."""
     return percent(value, 0 if value >= 0.0095 else 1 if value >= 0.00095 else 2)
 
 
@@ -37,11 +39,13 @@ VERDICT_WORDS: Final[Mapping[str, str]] = {
     "cannot be told": "but that test is inconclusive",
     "contradicted": "the opposite of what is claimed",
 }
-"""What a verdict says of the effect of hiding balls."""
+"""A phrase for each verdict, placed after the effect of hiding balls."""
 
 
 def surname(name: str) -> str:
-    """The last word with the small words before it: ``AB de Villiers`` is ``de Villiers``."""
+    """Return the last word of a name and the lower-case words before it, such as
+    ``de Villiers`` for ``AB de Villiers``.
+    """
     words = name.split() or ["?"]
     start = len(words) - 1
     while start > 1 and words[start - 1].islower():
@@ -72,19 +76,21 @@ FORMS: Final[Mapping[str, Callable[[Any], str]]] = {
     "q": lambda value: "below 0.001" if value < 0.001 else f"{value:.2g}",
     "claim": lambda value: value.replace("it attended to", "the model attended to"),
 }
-"""How a quoted value is written, by the name that stands behind its pointer."""
+"""The functions that format a quoted value, by the name after the pointer in a template."""
 
 QUOTE: Final = re.compile(r"\[(/[^\s\]]+) ?(\w*)\]")
-"""A pointer in brackets, and how its value is written."""
+"""A quote in a template: a JSON pointer in brackets, with an optional name from `FORMS`."""
 
 
 def text_of(
     document: JsonDocument, template: str, names: Mapping[str, str] = MappingProxyType({})
 ) -> str:
-    """A template with its quotes replaced: ``[/ball/score] at [/ball/run_rate tenths] an over``.
+    """Return the text of a template with every quote replaced by its value.
+
+    An example of a template is ``[/ball/score] at [/ball/run_rate tenths] an over``.
 
     Args:
-        names: what to write in place of quoted texts, such as short names.
+        names: replacements for quoted texts, such as short names for full names.
     """
 
     def text(quote: re.Match[str]) -> str:
@@ -97,10 +103,10 @@ def text_of(
 def sentence(
     document: JsonDocument, template: str, names: Mapping[str, str] = MappingProxyType({})
 ) -> Sentence:
-    """A template as a sentence; it begins with a capital if it begins with our words.
+    """Return the sentence of a template, with a capital letter unless it begins with a quote.
 
     Args:
-        names: as `text_of`.
+        names: as in `text_of`.
     """
     text = text_of(document, template, names)
     facts = (
@@ -113,7 +119,7 @@ def sentence(
 
 
 def quote_change(document: JsonDocument, before: str, after: str) -> tuple[str, str]:
-    """Quotes of two probabilities, with as few decimals as show their difference fairly."""
+    """Return quotes of two probabilities with the fewest decimals that show their difference."""
     first, second = resolve(document, before), resolve(document, after)
     difference = round(second, 2) - round(first, 2)
     fair = abs(difference - (second - first)) <= _MAX_ROUNDING_SHARE * abs(second - first)
@@ -124,10 +130,10 @@ def quote_change(document: JsonDocument, before: str, after: str) -> tuple[str, 
 
 
 def resolve(data: Any, pointer: str) -> Any:
-    """The value at a JSON pointer, in a document or in plain data.
+    """Return the value at a JSON pointer, in a document or in plain data.
 
     Raises:
-        LookupError: nothing is there.
+        LookupError: there is no value at the pointer.
     """
     for step in pointer.split("/")[1:]:
         step = step.replace("~1", "/").replace("~0", "~")
@@ -141,7 +147,7 @@ def resolve(data: Any, pointer: str) -> Any:
 
 
 def names_in(explanation: Explanation) -> set[str]:
-    """The people, sides and places of an explanation, as its file has named them."""
+    """Return the names of people, teams and places in an explanation, as spelled in the file."""
     ball, match = explanation.ball, explanation.match
     names = {ball.batter, ball.non_striker, ball.bowler, *match.teams}
     names |= {name for past in explanation.past_balls for name in (past.batter, past.bowler)}
@@ -154,8 +160,10 @@ _VERDICTS: Final = ("supported", "not better than chance", "cannot be told", "co
 
 
 def claims_in_order(explanation: Explanation) -> list[int]:
-    """The indices of claims: by verdict, then claims about the whole model before those about a
-    head, then by how far they move their outcome; claims for comparison come last.
+    """Return the indices of the claims in the order in which they are shown.
+
+    Claims for comparison are last. The others are sorted by verdict, supported claims first, then
+    claims about the whole model before claims about one head, then by the size of the change.
     """
 
     def rank(index: int) -> tuple[bool, int, bool, float]:

@@ -1,4 +1,6 @@
-"""`check_grounding`: the spot check of any data, with cricket's words where they help."""
+"""Check the numbers and names in a text against data; for an explanation, cricket phrases are
+recognized too.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ _SUBJECTS: Final = {
 _NO_COUNT: Final = (
     r"(?! (?:of|for|runs|balls|overs|wickets|needed|more|from|(?:\w+ )?\w{3,}[^s\W]s)\b)"
 )
-"""After the name of an outcome: what follows does not make it a count."""
+"""A lookahead after the name of an outcome. It excludes counts such as ``four balls``."""
 
 _PHRASES: Final[dict[str, str | tuple[str, str]]] = {
     r"\b\d(?:, \d)+(?:,? and \d)?\b(?! \w)": "",
@@ -53,7 +55,9 @@ _PHRASES: Final[dict[str, str | tuple[str, str]]] = {
     r"\bcontradict(?:s|ed)\b": ("verdict", "contradicted"),
     r"\b(?:not|no|nothing) better than chance\b": ("verdict", "not better than chance"),
 }
-"""What a report writes; what is read in its place, or after "=" a column and a label."""
+"""Patterns of phrases in reports. Each one has a text that replaces the phrase, or the column and
+the label that the phrase stands for.
+"""
 
 
 _HOLDERS: Final = {
@@ -72,7 +76,7 @@ _STATE: Final = (
 
 
 def _at(data: Any, *steps: str | int) -> Any:
-    """What stands at a path of plain data; None if nothing does."""
+    """Return the value at a path in plain data, or None if there is none."""
     for step in steps:
         try:
             data = data[step]
@@ -177,7 +181,7 @@ class _Explanation(DataRows):
             self.add_fact(self._row(), float(won[2]), f"won by {won[3]}", "/match/result")
 
     def _changes(self, labels: Mapping[str, Any], *path: str | int) -> None:
-        """The points of a claim, and the probability without what it names."""
+        """Add the points of a claim or group and, for a claim, the probability after the change."""
         for at, change in self._all(*path):
             outcome = change.get("outcome")
             if labels.get("outcome", outcome) != outcome:
@@ -209,7 +213,7 @@ class _Explanation(DataRows):
         return self.add_row({name: text for name, text in labels.items() if isinstance(text, str)})
 
     def _fact(self, row: int, key: str, *path: str | int, plus: Any = 0, to: float = 1) -> None:
-        """A number of the explanation, with something added, in another unit."""
+        """Add the number at ``path`` as a fact, after adding ``plus`` and multiplying by ``to``."""
         try:
             value = (float(_at(self.data, *path)) + float(plus or 0)) * to
         except (TypeError, ValueError, OverflowError):
@@ -219,15 +223,15 @@ class _Explanation(DataRows):
 
 
 def check_grounding(facts: object, text: str, *, seconds: float = math.inf) -> SpotCheck:
-    """What the data says of the numbers and names of a text.
+    """Compare the numbers and names in a text with the data.
 
     Args:
-        facts: an `Explanation`, plain data, the text of a JSON or CSV, or a list of rows.
+        facts: an `Explanation`, plain data, the text of a JSON or CSV file, or a list of rows.
         text: plain text or Markdown, in English.
-        seconds: after so long, the rest of the text is not read.
+        seconds: the time limit, after which the rest of the text is not read.
 
     Raises:
-        InputError: ``facts`` holds none, or too many.
+        InputError: ``facts`` has no values or too many values.
     """
     try:
         data: Any = read_data(facts.to_dict() if hasattr(facts, "to_dict") else facts)

@@ -1,7 +1,7 @@
-"""The sentences about a ball, each number and name quoted from the explanation.
+"""Write the sentences about a ball; every number and name is quoted from the explanation.
 
-How a sentence is worded follows from the data, never from a random choice. The effect of hiding
-past balls is always reported; a reason is reported as one only if its claim is supported.
+The wording depends only on the data, so the same explanation always gives the same text. The effect
+of hiding past balls is reported with the verdict of its test.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ RECORDS: Final[Mapping[Role, str]] = {
     "batter": f"{BATTER}'s record",
     "bowler": f"{BOWLER}'s record",
 }
-"""What to call a player's rating as a reason."""
+"""The name of a player's rating in a sentence about reasons."""
 
 RECORD_ROLES: Final[Mapping[str, Role]] = {
     "striker's record": "batter",
@@ -55,16 +55,20 @@ GROUPS: Final[Mapping[str, str]] = {
 }
 _MAX_LABELS: Final = 4
 _SCOREBOARD_KINDS: Final = ("the scoreboard", "the chase")
-"""Kinds of claims that are not findings: the scoreboard decides what is usual."""
+"""Kinds of claims that are not findings, because the scoreboard determines what is usual."""
 
 MARKED_RATIOS: Final = (2.0, 1.25, 0.8, 0.5)
-"""Ratios to what is usual from which an outcome has one sign or two."""
+"""Ratios of a probability to the usual one. Beyond the inner two, an outcome is marked with one
+arrow; beyond the outer two, with two arrows.
+"""
 
 _MAX_DECIMAL_PROB: Final = 0.1
-"""Probabilities of outcomes below this have a decimal."""
+"""Probabilities below this are printed with one decimal."""
 
 _MIN_PLAIN_PROB: Final = 0.03
-"""Outcomes less likely than this do not stand out."""
+"""If both the probability and the usual probability of an outcome are below this, `headline` does
+not compare them.
+"""
 
 _RATIO_WORDS: Final = (
     (0.18, "less than a fifth of the usual"),
@@ -85,18 +89,22 @@ _RATIO_WORDS: Final = (
     (4.1, "four times the usual"),
     (5.0, "more than four times the usual"),
 )
-"""How a probability compares with the usual one, by their ratio; above them all, many times."""
+"""Phrases that compare a probability with the usual one, each with the upper limit of their ratio.
+Above the last limit the phrase is "many times the usual".
+"""
 
 _MAX_WORDS: Final = 100
-"""A longer narrative is shortened; a whole name counts as two words, a surname as one."""
+"""A longer narrative is shortened. A full name counts as two words, and a surname as one."""
 
 MIN_GROUP_POINTS: Final = 0.5
 _MIN_CAME_SHARE: Final = 0.1
-"""Below this slope of what came on what was said, nothing came true."""
+"""If the slope of the observed outcomes on the contributions is below this, the contributions are
+said not to have come true.
+"""
 
 _MIN_MENTIONED_SWING: Final = 0.04
 _MIN_MISCALIBRATION: Final = 0.02
-"""Difference of forecast and frequency, outside the interval, from which it is mentioned."""
+"""The smallest difference between forecast and observed frequency that is mentioned."""
 
 _MIN_SET_RUNS, _MIN_STAND_RUNS, _MIN_COSTLY_RUNS = 30, 50, 12
 _MIN_LONG_CHASE_BALLS, _MIN_HAUL_WICKETS, _MAX_NEW_STAND_BALLS, _MAX_NEW_BATTER_BALLS = 61, 2, 5, 3
@@ -110,11 +118,11 @@ _DISMISSALS: Final[Mapping[str, tuple[str, str]]] = {
     "hit wicket": (f"was out hit wicket off {BOWLER}",) * 2,
     "run out": ("was run out by {fielders}", "was run out"),
 }
-"""How a batter was out, with and without the fielders' names."""
+"""A phrase for each dismissal, with and without the fielders' names."""
 
 
 def figures(ball: BallFacts) -> str:
-    """The bowler's wickets, runs, and overs; balls in The Hundred."""
+    """Return a template for the bowler's wickets, runs and overs (balls in The Hundred)."""
     spell = "[/ball/standing/bowler_overs] overs"
     if counts_balls(ball.balls_per_over) and ball.standing.bowler_balls is not None:
         spell = "[/ball/standing/bowler_balls] balls"
@@ -122,12 +130,12 @@ def figures(ball: BallFacts) -> str:
 
 
 def per_over(ball: BallFacts) -> str:
-    """What a rate of runs is counted by."""
+    """Return the unit of run rates in words, such as ``an over``."""
     return rate_unit(ball.balls_per_over)
 
 
 def outcome_index(prediction: BallPrediction, outcome: str) -> int:
-    """An outcome's index among those of the prediction."""
+    """Return the index of an outcome in the prediction."""
     return [str(entry.outcome) for entry in prediction.outcomes].index(outcome)
 
 
@@ -136,16 +144,16 @@ def plural(number: int) -> str:
 
 
 def in_words(explanation: Explanation) -> Explanation:
-    """The explanation with its summary and its narrative."""
+    """Return the explanation with its summary and its narrative filled in."""
     words = {"summary": summary_of(explanation), "narrative": narrate(explanation)}
     return explanation.model_copy(update=words)
 
 
 def narrate(explanation: Explanation) -> tuple[Sentence, ...]:
-    """A paragraph of 60 to 100 words about an explanation (its own ``narrative`` is not read).
+    """Write a paragraph of 60 to 100 words about an explanation, ignoring its ``narrative``.
 
     Returns:
-        Every number and name in a sentence is one of its facts, in the order of reading.
+        The sentences. The facts of a sentence are its numbers and names, in reading order.
     """
     expected, brought = _expected(explanation), came(explanation)
     is_subject = explanation.prediction.actual == explanation.prediction.subject
@@ -190,7 +198,7 @@ def _with_notes(
 
 
 def _surnames(explanation: Explanation, templates: Iterable[str]) -> list[str]:
-    """Templates that give a player's whole name once, and then the surname if nobody shares it."""
+    """Replace every name after a player's first full name by the surname, unless it is shared."""
     ball = explanation.ball
     fielders = ball.happened.fielders if ball.happened else ()
     names = {ball.batter, ball.bowler, ball.non_striker, *fielders}
@@ -210,7 +218,11 @@ def _surnames(explanation: Explanation, templates: Iterable[str]) -> list[str]:
 
 
 def noted(explanation: Explanation, template: str, roles: Iterable[Role] = tuple(RECORDS)) -> str:
-    """A template with what is known of each record of ``roles`` where it first names it."""
+    """Return a template with a note after the first mention of each player's record.
+
+    Args:
+        roles: the roles whose records get a note.
+    """
     for role in roles:
         note = record_note(explanation, role)
         if note is not None:
@@ -219,13 +231,16 @@ def noted(explanation: Explanation, template: str, roles: Iterable[Role] = tuple
 
 
 def group_note(explanation: Explanation, group: str) -> str | None:
-    """`record_note` of a group of contributions that is a player's record, as text."""
+    """Return the text of `record_note` for a group that is a player's record, else ``None``."""
     note = record_note(explanation, RECORD_ROLES[group]) if group in RECORD_ROLES else None
     return None if note is None else text_of(explanation, note)
 
 
 def came_note(explanation: Explanation, number: int) -> str:
-    """`` (45% of such points came true)``: of a contribution that does not come as said."""
+    """Return a note if a contribution was miscalibrated on held-out balls, else an empty text.
+
+    An example is `` (45% of such points came true)``.
+    """
     group = explanation.contributions[number]
     if group.comes_true is None or group.holds:
         return ""
@@ -238,7 +253,10 @@ def came_note(explanation: Explanation, number: int) -> str:
 
 
 def record_note(explanation: Explanation, role: Role) -> str | None:
-    """``a six on 8.9% of 812 balls to 2025-10-31``; nothing of a player without a record."""
+    """Return a template such as ``a six on 8.9% of 812 balls to 2025-10-31``.
+
+    The result is ``None`` if the player has no record.
+    """
     index = outcome_index(explanation.prediction, explanation.prediction.subject)
     for number, record in enumerate(explanation.records):
         if record.role == role:
@@ -251,11 +269,11 @@ def record_note(explanation: Explanation, role: Role) -> str | None:
     return None
 
 
-# ---- what is expected, and what came
+# ---- the forecast and the outcome
 
 
 def headline(explanation: Explanation) -> Sentence:
-    """How likely the page's outcome is, compared with usual, and whether the ball is plain."""
+    """Compare the explained outcome with usual, and say if no outcome is far from usual."""
     ratios = [
         entry.probability / entry.usual
         for entry in explanation.prediction.outcomes
@@ -276,7 +294,7 @@ def _expected(explanation: Explanation) -> str:
 
 
 def _beside_usual(explanation: Explanation, form: str, sign: str) -> str:
-    """``a six 5.6%, below the usual 8.1%``: the outcome of the page at this scoreboard."""
+    """Compare the explained outcome with usual: ``a six 5.6%, below the usual 8.1%``."""
     prediction = explanation.prediction
     index, ratio = outcome_index(prediction, prediction.subject), prediction.story_times
     pointer = f"/prediction/outcomes/{index}"
@@ -289,7 +307,10 @@ def _beside_usual(explanation: Explanation, form: str, sign: str) -> str:
 
 
 def came(explanation: Explanation) -> str | None:
-    """What the ball brought, and its probability if no other sentence gives it."""
+    """Say what happened on the ball, with the probability unless another sentence gives it.
+
+    The result is ``None`` for a ball not yet bowled.
+    """
     prediction, brought = explanation.prediction, "[/prediction/actual outcome]"
     if prediction.actual is None:
         return None
@@ -310,14 +331,14 @@ def came(explanation: Explanation) -> str | None:
 
 
 def result_of(explanation: Explanation) -> str:
-    """The result of the match, after its last ball."""
+    """Return the match's result if this is the last ball of a chase, else an empty text."""
     ball, match = explanation.ball, explanation.match
     is_last = ball.target is not None and ball.index == ball.deliveries
     return ": [/match/result]" if is_last and match.result else ""
 
 
 def dismissal(explanation: Explanation) -> str | None:
-    """Who was out, how, to whom; of a batter who did not face, that he was at the other end."""
+    """Say who was out and how, and whether it was the non-striker; ``None`` without a wicket."""
     ball = explanation.ball
     result = ball.happened
     if result is None or result.out is None:
@@ -331,7 +352,10 @@ def dismissal(explanation: Explanation) -> str | None:
 
 
 def winning(explanation: Explanation) -> Sentence | None:
-    """The batting side's probability of winning before the ball, and after what happened."""
+    """Give the batting side's probability of winning before the ball and after it.
+
+    The result is ``None`` if the probability is unknown.
+    """
     win = explanation.win_probability
     if win is None:
         return None
@@ -341,7 +365,7 @@ def winning(explanation: Explanation) -> Sentence | None:
 
 
 def projected(explanation: Explanation) -> Sentence | None:
-    """The total that a first innings may come to, before the ball; nothing in its last over."""
+    """Give the projected total of a first innings before the ball; ``None`` in its last over."""
     win, left = explanation.win_probability, explanation.ball.balls_left
     if win is None or win.projected is None or (left or 0) <= explanation.ball.balls_per_over:
         return None
@@ -360,7 +384,7 @@ def _swing(explanation: Explanation) -> str | None:
 
 
 def _calibration(explanation: Explanation) -> str | None:
-    """That forecasts like this one did not come true as often as they said, if they did not."""
+    """Report that forecasts like this one are miscalibrated; ``None`` if they are not."""
     prediction = explanation.prediction
     if prediction.calibration is None:
         return None
@@ -377,13 +401,14 @@ def _calibration(explanation: Explanation) -> str | None:
     )
 
 
-# ---- where the model looked, and what mattered
+# ---- attention, and the effect of hiding balls
 
 
 def model_claims(explanation: Explanation) -> list[int]:
-    """The indices of claims about the whole model that are findings, in order.
+    """Return the indices of the claims about the whole model that are findings, in display order.
 
-    Claims for comparison, such as the last balls, are not among them, nor what the scoreboard says.
+    Claims for comparison (such as the last balls), claims about the scoreboard, and claims that are
+    untested or inconclusive are left out.
     """
     return [
         index
@@ -396,15 +421,15 @@ def model_claims(explanation: Explanation) -> list[int]:
 
 
 def supported(explanation: Explanation) -> list[int]:
-    """The indices of the supported ones."""
+    """Return the indices of the supported claims among `model_claims`."""
     claims = explanation.evidence
     return [i for i in model_claims(explanation) if claims[i].verdict == "supported"]
 
 
 def hidden_sets(explanation: Explanation) -> list[int]:
-    """The indices of claims about sets of past balls, each set once.
+    """Return the indices of the claims about sets of past balls; each set is listed once.
 
-    Supported claims come first, then the sets whose hiding moves the page's outcome most.
+    Supported claims come first. Within each part, the claims with the largest change come first.
     """
     claims = explanation.evidence
     indices = [
@@ -420,18 +445,24 @@ def hidden_sets(explanation: Explanation) -> list[int]:
 
 
 def aim(explanation: Explanation) -> str | None:
-    """What claims say that their balls do, such as ``raise``; nothing of a whole distribution."""
+    """Return the direction that the claims state, ``raise`` or ``lower``.
+
+    The result is ``None`` if the claims are about the whole distribution.
+    """
     directions = (claim.direction for claim in explanation.evidence)
     return next((direction for direction in directions if direction is not None), None)
 
 
 def tested(explanation: Explanation) -> Sentence | None:
-    """What hiding the balls of the first supported claim does; nothing where none is supported."""
+    """Return the sentence on the effect of hiding the balls of the first supported claim.
+
+    The result is ``None`` if no claim is supported.
+    """
     return sentence(explanation, _tested(explanation)) if supported(explanation) else None
 
 
 def effect_of_hiding(explanation: Explanation, index: int) -> str:
-    """``without ball 2.6 it would be 9%, not 15%``: the effect of hiding what a claim names."""
+    """Return a template such as ``without ball 2.6 it would be 9%, not 15%`` for a claim."""
     pointer = f"/evidence/{index}/top_change"
     before, after = quote_change(explanation, f"{pointer}/before", f"{pointer}/after")
     same = explanation.evidence[index].top_change.outcome == explanation.prediction.subject
@@ -440,7 +471,9 @@ def effect_of_hiding(explanation: Explanation, index: int) -> str:
 
 
 def claim_subject(explanation: Explanation, index: int) -> str:
-    """What a claim about the whole model names: balls, or what was known beside them."""
+    """Return a template for the subject of a claim about the whole model: past balls, a player's
+    record, or the ground and the teams.
+    """
     claim, ball = explanation.evidence[index], explanation.ball
     if not claim.removed:
         return {
@@ -557,7 +590,7 @@ def _score(explanation: Explanation) -> str:
 
 
 def _players(explanation: Explanation) -> str:
-    """Who bowls to whom, and what is special about it: the first thing that is."""
+    """Say who bowls to whom, with the first of the special circumstances that applies."""
     ball, standing = explanation.ball, explanation.ball.standing
     last = len(explanation.past_balls) - 1
     previous = explanation.past_balls[last] if explanation.past_balls else None

@@ -1,4 +1,4 @@
-"""One line on where attention went, and on what hiding those balls does."""
+"""The summary line: the past balls that were attended to, and the effect of hiding them."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ if TYPE_CHECKING:
     from attnlens.cricket.explain.types import ClaimKind, Evidence, Explanation
 
 _STRONG_FOCUS = 0.3
-"""Share of past attention on the current over above which the summary names it."""
+"""The summary mentions the current over if its share of past attention is above this."""
 
 _ATTENDED = 0.4
-"""Sum of a head's listed weights above which the summary names what they point at."""
+"""The summary mentions the bowler's balls if the head's listed weights sum to more than this."""
 
 _BOUNDARIES = frozenset({"4", "6"})
 
 BallHistory = Mapping[Any, Any] | Sequence[Any]
-"""What became of each ball: by index (``int`` or its text), or a list that starts at ball 1."""
+"""The result of each ball, by index (a number or its text) or as a list that starts at ball 1."""
 
 _HIDDEN_WITH: Final[Mapping[str, ClaimKind]] = {
     "Strong focus": "this over",
     "Attended": "this bowler",
     "Recent momentum": "attended",
 }
-"""The claim whose balls are hidden, by how a part of the summary starts."""
+"""For the first words of each part of the summary, the claim whose balls are hidden."""
 
 
 class _Head(BaseModel):
@@ -46,37 +46,41 @@ class _Shares(BaseModel):
 
 
 class _SummaryInput(BaseModel):
-    """The keys of a heat map that the summary reads; each may be missing."""
+    """The keys of a heat map that the summary reads; every key may be missing."""
 
     attention_by_head: dict[str, _Head] | None = None
     aggregate_attention: _Shares | None = None
 
     def head(self, pattern: str) -> _Head | None:
-        """The first head that started with this pattern, whatever its position."""
+        """Return the first head with this starting pattern, or ``None``."""
         heads = (self.attention_by_head or {}).values()
         return next((head for head in heads if head.pattern == pattern), None)
 
 
 def summarize_temporal_attention(heatmap: Any, ball_history: BallHistory | None) -> str:
-    """What stands out in a heat map, as up to three parts joined by ``" | "``.
+    """Return what stands out in a heat map, as up to three parts joined by ``" | "``.
 
-    The parts: attention on the current over above 30%; the share of boundaries
-    among the bowler's balls where that head's listed weights sum to more than
-    0.4; the runs on the balls the recency head looks at. A part whose head is
-    missing, or whose balls the history does not know, is left out, so the
-    result may be empty. It says where attention went; it does not say that
-    the prediction depends on it (``evidence`` does).
+    The parts are:
+
+    - the current over's share of attention, if it is above 30%;
+    - the share of boundaries among the bowler's balls, if the weights of these balls in the
+      ``same_bowler`` head sum to more than 0.4;
+    - the runs on the balls listed by the ``recency`` head.
+
+    A part is left out if its head is missing or if ``ball_history`` lacks its balls, so the result
+    may be empty. The summary describes attention. Only the ``evidence`` of an explanation shows
+    whether the prediction depends on these balls.
 
     Args:
         heatmap: a heat-map document (``{"temporal_attention": {...}}``), its inner object, or an
-            explanation, whose medium scale is read; data, or typed.
-        ball_history: per ball, as an object or a mapping, ``outcome`` as text and, where known,
-            ``runs`` (every run, extras too) and ``boundary``, which are used first.
-            Without them a run is the outcome's digit, and a boundary is what
-            the head itself lists in ``outcomes``, else a 4 or a 6.
+            explanation, of which the medium scale is used; as plain data or typed objects.
+        ball_history: an object or a mapping for each ball, with ``outcome`` as text and, if known,
+            ``runs`` (all runs, with extras) and ``boundary``. Without ``runs``, the outcome's digit
+            is used. Without ``boundary``, an outcome of 4 or 6 is a boundary; the outcome is the
+            one in the head's ``outcomes`` if the head has them.
 
     Raises:
-        InputError: ``heatmap`` is not an object, or its keys hold something else.
+        InputError: ``heatmap`` is not an object, or one of its values has the wrong type.
     """
     read = _read(heatmap)
     parts = (
@@ -88,7 +92,7 @@ def summarize_temporal_attention(heatmap: Any, ball_history: BallHistory | None)
 
 
 def summary_of(explanation: Explanation) -> str:
-    """The summary of the medium scale, then the effect of hiding the balls that it names.
+    """Return the summary of the medium scale, and the effects of hiding the balls it mentions.
 
     Returns:
         Parts joined by ``" | "``; never empty.
@@ -105,21 +109,21 @@ def summary_of(explanation: Explanation) -> str:
         kind for start, kind in _HIDDEN_WITH.items() if f" | {start}" in f" | {attention}"
     ] or ["attended"]
     claims = {claim.kind: claim for claim in explanation.evidence if claim.removed_from == "model"}
-    # The balls of this over may be all that this bowler bowled: one part is enough.
+    # Two claims may have the same balls, for example if the bowler has bowled only this over.
     hidden = {claims[kind].removed: claims[kind] for kind in reversed(kinds) if kind in claims}
     effects = [_effect_of_hiding(claim) for claim in reversed(hidden.values())]
     return " | ".join([attention, *effects])
 
 
 def _effect_of_hiding(claim: Evidence) -> str:
-    """``Hiding this over so far: P(4) 17% → 14% (0.0021 nats)``."""
+    """Return, for example, ``Hiding this over so far: P(4) 17% → 14% (0.0021 nats)``."""
     balls = claim.claim.partition(" (ball")[0]
     nats = "<0.0001" if claim.effect_nats < 0.00005 else f"{claim.effect_nats:.4f}"
     return f"Hiding {balls}: {before_after(claim)} ({nats} nats)"
 
 
 def before_after(claim: Evidence) -> str:
-    """``P(4) 17% → 14%``, with decimals where whole percents would look alike."""
+    """Return, for example, ``P(4) 17% → 14%``, with a decimal if the change is below one point."""
     change = claim.top_change
     before, after = percent_seen(change.before), percent_seen(change.after)
     if before == after or abs(change.points) < 1:
@@ -162,12 +166,12 @@ def _current_over(heatmap: _SummaryInput) -> str:
 def _bowlers_boundaries(head: _Head | None, history: BallHistory | None) -> str:
     if head is None or not head.bowler or not head.top_balls:
         return ""
-    # The ball it looked at most is listed in any case, another bowler's too.
+    # The ball with the largest weight is always listed, even if another bowler bowled it.
     weights = dict(zip(head.top_balls, head.weights or (), strict=False))
     bowlers = {ball: _value(_ball(history, ball), "bowler") for ball in head.top_balls}
     own = [ball for ball in head.top_balls if bowlers[ball] in (None, head.bowler)]
     others_weight = sum(weights.get(ball, 0.0) for ball in head.top_balls if ball not in own)
-    # Weights carry six decimals: 0.1 + 0.3 must not pass for more than 0.4.
+    # Weights have six decimals. Without rounding, 0.1 + 0.3 could exceed 0.4.
     if round(sum(head.weights or ()) - others_weight, 6) <= _ATTENDED:
         return ""
     head_outcomes = dict(zip(head.top_balls, head.outcomes or (), strict=False))
@@ -202,7 +206,7 @@ def _momentum(head: _Head | None, history: BallHistory | None) -> str:
 
 
 def _runs(ball: Any) -> int | None:
-    """Runs on a ball: as recorded, else the outcome's digit (a wicket or an extra counts 0)."""
+    """Return the recorded runs, or the digit of the outcome (0 for a wicket or an extra)."""
     runs, outcome = _value(ball, "runs"), _value(ball, "outcome")
     if isinstance(runs, Integral):
         return int(runs)
