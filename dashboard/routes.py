@@ -32,7 +32,7 @@ from .answer_queue import (
 )
 from .library import BusyError, Data, Functions, LibraryItem, Matches, Recordings
 from .pages import ball_link, match_link, recording_link
-from .serving import MAX_BODY_BYTES, from_our_page
+from .serving import from_our_page
 
 if TYPE_CHECKING:
     from attnlens.cricket.match.match import Match
@@ -140,14 +140,11 @@ def compress_text(response: Response) -> Response:
     return response
 
 
-_MAX_REQUEST_BYTES: Final = 1_000_000
-"""The largest size of a request other than an upload."""
 _POLICY: Final = re.compile(r'http-equiv="Content-Security-Policy" content="([^"]*)"')
 
 
 def add_uploads(server: Flask, matches: Matches, recordings: Recordings, *, public: bool) -> None:
     """Add the routes for uploads, unless the dashboard is ``public``."""
-    server.config["MAX_CONTENT_LENGTH"] = _MAX_REQUEST_BYTES
 
     @server.post("/upload/<kind>")
     @errors_as_json
@@ -156,19 +153,10 @@ def add_uploads(server: Flask, matches: Matches, recordings: Recordings, *, publ
             return error_response("this dashboard is read-only: nothing can be uploaded", 403)
         if not from_our_page(request) or kind not in ("match", "recording"):
             return error_response("only the dashboard's own pages may upload", 403)
-        # Without a length, a body that is too large would be cut off.
-        if request.content_length is None:
-            return error_response("the file's size has to be told", 411)
-        request.max_content_length = MAX_BODY_BYTES
         file = request.args.get("name", kind), request.stream
         if kind == "match":
             return plain_json({"path": match_link(matches.upload(*file))})
         return plain_json({"path": recording_link(recordings.upload(*file))})
-
-    @server.errorhandler(413)
-    def too_large(_: Exception) -> Response:
-        limit = request.max_content_length or _MAX_REQUEST_BYTES
-        return error_response(f"what is sent is larger than {limit // 1_000_000} MB", 413)
 
 
 def add_recordings(server: Flask, recordings: Recordings) -> None:

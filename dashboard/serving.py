@@ -10,14 +10,20 @@ from __future__ import annotations
 
 import errno
 import ipaddress
+import json
 import logging
 import socket
-from typing import TYPE_CHECKING, Final
+from http import HTTPStatus
+from typing import TYPE_CHECKING, ClassVar, Final
 from urllib.parse import urlsplit
+from weakref import WeakSet
 
 from dash import Dash
 from flask import Request, Response, request
 from waitress import create_server
+from waitress.channel import HTTPChannel
+from waitress.parser import HTTPRequestParser
+from waitress.utilities import Error
 
 from attnlens.errors import InputError
 
@@ -109,7 +115,62 @@ _MAX_CONNECTIONS: Final = 1000
 _IDLE_SECONDS: Final = 30
 """After which an idle connection is closed."""
 MAX_BODY_BYTES: Final = 32_000_000
-"""Of a request: of an uploaded file. Larger ones are refused by the size in their head, unread."""
+"""The largest size of an uploaded file."""
+MAX_REQUEST_BYTES: Final = 1_000_000
+"""The largest body of a request other than an upload."""
+_MAX_ARRIVING_BYTES: Final = 4 * MAX_BODY_BYTES
+"""The largest size of all uploads that are being received or read at the same time."""
+
+
+class _Refusal(Error):  # type: ignore[misc]  # waitress has no types
+    """An error response with one line of text as JSON."""
+
+    def __init__(self, status: HTTPStatus, text: str) -> None:
+        super().__init__(text)
+        self.code, self.reason = status.value, status.phrase
+
+    def to_response(self, ident: str | None = None) -> tuple[str, list[tuple[str, str]], bytes]:
+        del ident
+        headers = [("Content-Type", "application/json")]
+        return f"{self.code} {self.reason}", headers, json.dumps({"error": self.body}).encode()
+
+
+class _Parser(HTTPRequestParser):  # type: ignore[misc]
+    """A request whose body is refused by the size in its header, before the body is received."""
+
+    arriving: ClassVar[WeakSet[_Parser]] = WeakSet()
+    """The uploads that are being received or read."""
+    error: Error | None
+    completed: bool
+
+    def received(self, data: bytes) -> int:
+        is_header = self.body_rcv is None
+        consumed: int = super().received(data)
+        if is_header and self.body_rcv is not None and self.error is None:
+            self.error = self._refusal()
+            self.completed = self.completed or self.error is not None
+        return consumed
+
+    def _refusal(self) -> Error | None:
+        if self.chunked:
+            return _Refusal(HTTPStatus.LENGTH_REQUIRED, "a request must state the size of its body")
+        if self.content_length <= MAX_REQUEST_BYTES:
+            return None
+        uploads = self.path.startswith("/upload/") and self.headers.get("X_ATTNLENS") == "1"
+        limit = MAX_BODY_BYTES if uploads else MAX_REQUEST_BYTES
+        if self.content_length > limit:
+            text = f"the body is larger than {limit // 1_000_000} MB"
+            return _Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, text)
+        together = self.content_length + sum(other.content_length for other in self.arriving)
+        if together > _MAX_ARRIVING_BYTES:
+            text = "too many uploads are being received; try again"
+            return _Refusal(HTTPStatus.SERVICE_UNAVAILABLE, text)
+        self.arriving.add(self)
+        return None
+
+
+class _Channel(HTTPChannel):  # type: ignore[misc]
+    parser_class = _Parser
 
 
 class LowerCaseHost:
@@ -145,16 +206,17 @@ def listen(app: Dash, host: str, port: int) -> TcpWSGIServer:
             else f"cannot listen on {host} port {port} ({error.strerror or error})",
             remedy="give another with --port" if in_use else "give another --host or --port",
         ) from None
-    return create_server(
+    server = create_server(
         LowerCaseHost(app.server),
         sockets=[listener],
         threads=THREADS,
         connection_limit=_MAX_CONNECTIONS,
         channel_timeout=_IDLE_SECONDS,
         cleanup_interval=10,
-        max_request_body_size=MAX_BODY_BYTES + 1,
         # Above 0, waitress reports whether the client has disconnected.
         channel_request_lookahead=1,
         asyncore_use_poll=True,
         ident=None,
     )
+    server.channel_class = _Channel
+    return server

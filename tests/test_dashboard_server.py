@@ -296,17 +296,47 @@ def test_requests_of_other_sites_start_no_work() -> None:
     assert explained == [7]
 
 
-def test_an_upload_is_refused_before_it_is_read(server: Server) -> None:
+def test_a_body_is_refused_before_it_is_received(server: Server) -> None:
     host, port = server.url.removeprefix("http://").split(":")
-    ours = f"Host: {host}:{port}\r\nX-Attnlens: 1\r\n"
-    for head, status in (
-        (f"{ours}Content-Length: 10000000000", 413),
-        (f"{ours}X-A: b", 411),
-        (f"{ours}Content-Length: {MAX_BODY_BYTES + 1}", 413),
-    ):
+    ours = "X-Attnlens: 1\r\n"
+
+    def status(path: str, head: str) -> int:
+        request = f"POST {path} HTTP/1.1\r\nHost: {host}:{port}\r\n{head}\r\n\r\n"
         with socket.create_connection((host, int(port)), timeout=150) as connection:
-            connection.sendall(f"POST /upload/match?name=a.csv HTTP/1.1\r\n{head}\r\n\r\n".encode())
-            assert connection.recv(12).decode() == f"HTTP/1.1 {status}"
+            connection.sendall(request.encode())
+            return int(connection.recv(12).split()[1])
+
+    upload, two_megabytes = "/upload/match?name=a.csv", "Content-Length: 2000000"
+    assert status(upload, f"{ours}Content-Length: 10000000000") == 413
+    assert status(upload, f"{ours}Content-Length: {MAX_BODY_BYTES + 1}") == 413
+    assert status(upload, f"{ours}Transfer-Encoding: chunked") == 411
+    assert status(upload, two_megabytes) == 413, "without the header of the dashboard's own pages"
+    assert status("/_dash-update-component", f"{ours}{two_megabytes}") == 413
+
+
+def test_all_arriving_uploads_together_are_bounded(server: Server) -> None:
+    host, port = server.url.removeprefix("http://").split(":")
+    head = f"Host: {host}:{port}\r\nX-Attnlens: 1\r\nContent-Length: {MAX_BODY_BYTES}"
+    request = f"POST /upload/match?name=a.csv HTTP/1.1\r\n{head}\r\n\r\n".encode()
+
+    def refused(connection: socket.socket) -> bool:
+        connection.sendall(request)
+        connection.settimeout(2)
+        try:
+            return connection.recv(12) == b"HTTP/1.1 503"
+        except TimeoutError:  # the server waits for the body
+            return False
+
+    with contextlib.ExitStack() as stack:
+        for expected in (False, False, False, False, True, True):
+            connection = socket.create_connection((host, int(port)), timeout=150)
+            assert refused(stack.enter_context(connection)) is expected
+    with (
+        contextlib.ExitStack() as stack
+    ):  # the connections above have ended, and their room is free again
+        deadline = time.monotonic() + 150
+        while refused(stack.enter_context(socket.create_connection((host, int(port))))):
+            assert time.monotonic() < deadline
 
 
 def test_uploads_are_capped_and_kept_apart(server: Server, sample_match_path: Path) -> None:
