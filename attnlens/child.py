@@ -33,6 +33,8 @@ _START: Final = (
     "from attnlens.child import answer_question; answer_question()"
 )
 _PARENT_POLL_SECONDS: Final = 1.0
+_PR_SET_PDEATHSIG: Final = 1
+"""The `prctl` option that sets the signal sent to this process when its parent ends."""
 _ALLOCATION_FAILED: Final = "can't allocate memory"
 """The text of the RuntimeError that torch raises instead of a MemoryError."""
 
@@ -212,7 +214,7 @@ def answer_question() -> None:
     with suppress(FileNotFoundError):
         tempfile.gettempdir()
     _limit(memory, cpu_seconds, writes)
-    threading.Thread(target=_follow, args=(parent,), daemon=True).start()
+    _end_with_parent(parent)
 
     def send(kind: str, value: Any = None) -> None:
         out.write(json.dumps([kind, value]).encode() + b"\n")
@@ -255,8 +257,17 @@ def _limit(memory: int, cpu_seconds: int, writes: bool) -> None:
         resource.setrlimit(kind, (value, value + 5 * (name == "RLIMIT_CPU")))
 
 
-def _follow(parent: int) -> None:
-    """Exit when the parent ends, because the parent may have been killed."""
-    while os.getppid() == parent:
-        time.sleep(_PARENT_POLL_SECONDS)
-    os._exit(1)
+def _end_with_parent(parent: int) -> None:
+    """Make this process end when its parent ends, because the parent may have been killed."""
+    if sys.platform == "linux":
+        # The thread below cannot run while C code holds the interpreter's lock.
+        import ctypes
+
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+    def poll() -> None:
+        while os.getppid() == parent:
+            time.sleep(_PARENT_POLL_SECONDS)
+        os._exit(1)
+
+    threading.Thread(target=poll, daemon=True).start()

@@ -37,7 +37,13 @@ def busy(report: Any) -> None:
         pass
 
 
+def holding_the_lock(report: Any) -> int:
+    report("begun")
+    return sum(range(1 << 50))  # one call into C, during which no other thread of Python runs
+
+
 def silent(report: Any) -> None:
+    report("begun")
     time.sleep(600)
 
 

@@ -101,19 +101,22 @@ def test_errors_come_over_as_they_were() -> None:
 
 
 @LIMITED
-def test_it_ends_with_its_parent() -> None:
+@pytest.mark.parametrize("function", ["silent", "holding_the_lock"])
+def test_it_ends_with_its_parent(function: str) -> None:
     code = (
         "from attnlens.child import Bounds, in_child\n"
         "bounds = Bounds(1 << 28, 600, 600, 'x')\n"
-        "in_child('child_cases:silent', {}, bounds, path='a')"
+        f"in_child('child_cases:{function}', {{}}, bounds, path='a', report=print)"
     )
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    with subprocess.Popen([sys.executable, "-c", code], env=env) as parent:
+    command = [sys.executable, "-u", "-c", code]
+    with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        assert parent.stdout.readline() == "begun\n"
         children = Path(f"/proc/{parent.pid}/task/{parent.pid}/children")
-        while not (child := children.read_text().split()):
-            time.sleep(0.05)
+        (child,) = children.read_text().split()
         parent.send_signal(signal.SIGKILL)
-    while Path(f"/proc/{child[0]}").exists():
+    while Path(f"/proc/{child}").exists():
         time.sleep(0.05)  # only a child that stays would hang here, and fail by the time-out
 
 
