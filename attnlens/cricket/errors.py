@@ -1,11 +1,11 @@
-"""What cricket adds to `attnlens.errors`, each an `InputError`.
+"""The errors of cricket, which are subclasses of `attnlens.errors.InputError`.
 
 ::
 
     InputError
-    ├── MatchFileError     a match file: what is wrong and on which line
-    │   └── ImpossibleMatchError  a readable match that nobody can have played
-    └── BallNotFoundError  a ball, innings or label the match does not have
+    ├── MatchFileError            a file is not a match that attnlens can read
+    │   └── ImpossibleMatchError  a readable match cannot have been played
+    └── BallNotFoundError         the match does not have this ball, innings or label
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 
 class MatchFileError(InputError):
-    """A file that is not a match attnlens can read."""
+    """A file is not a match that attnlens can read."""
 
 
 class ImpossibleMatchError(MatchFileError):
-    """A match that cannot have been played as the file has it; ``doubt`` says why and where."""
+    """A match cannot have been played as the file describes it; ``doubt`` says why and where."""
 
     def __init__(
         self, doubt: Doubt, *, path: str | PathLike[str] | None = None, line: int | None = None
@@ -34,9 +34,9 @@ class ImpossibleMatchError(MatchFileError):
         self.doubt = doubt
 
     def at(self, line: int | None) -> ImpossibleMatchError:
-        """The same with its line."""
+        """Return the same error with a line number."""
         return ImpossibleMatchError(self.doubt, path=self.path, line=line)
 
 
 class BallNotFoundError(InputError):
-    """A ball, an innings or a label that the match does not have."""
+    """The match does not have this ball, innings or label."""

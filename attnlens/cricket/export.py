@@ -1,6 +1,7 @@
-"""Explanations of every ball of many matches: one Parquet file a match, whole or missing.
+"""Explain every ball of many matches, and write one Parquet file for each match.
 
-A match that has its file is not explained again, so the same call resumes a run.
+A file is either complete or missing. A match that already has a file is skipped, so an interrupted
+run can be resumed with the same call.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
 
 _METADATA_KEY: Final = b"attnlens"
 _IS_DEVICE: Final = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)", re.IGNORECASE)
-"""Names that lead to a device on Windows, whatever stands behind the dot."""
+"""Names that Windows reserves for devices, with or without a file extension."""
 
 _RESUME: Final = "run the same command again: finished matches are not explained again"
 
@@ -58,8 +59,9 @@ class ExportTask:
     """The model and the options of a run.
 
     Attributes:
-        sha256: of the checkpoint ``model``; a worker refuses other weights.
-        history_digests: the SHA-256 of each history file, or the path of a folder.
+        sha256: the digest of the checkpoint ``model``. A worker refuses other weights.
+        history_digests: for each part of the history, the SHA-256 of a file or the path of a
+            folder.
     """
 
     model: str | None
@@ -70,7 +72,7 @@ class ExportTask:
     history_digests: tuple[str, ...] = ()
 
     def settings(self) -> Json:
-        """The settings that determine the rows of a file, apart from the match."""
+        """Return the settings that, together with the match, determine the rows of a file."""
         return {
             "version": VERSION,
             "model": self.sha256,
@@ -90,7 +92,7 @@ class MatchEntry:
 
     @property
     def file_name(self) -> str:
-        """The name of its Parquet file: its id, with a checksum if a character was replaced."""
+        """The name of the Parquet file: the id, with a checksum if the id is not a safe name."""
         name = re.sub(r"[^\w.-]", "_", self.match_id, flags=re.ASCII)[:100].lstrip(".")
         if name != self.match_id or _IS_DEVICE.match(name):
             name += f"-{zlib.crc32(self.match_id.encode()):08x}"
@@ -99,7 +101,7 @@ class MatchEntry:
 
 @dataclass(frozen=True, slots=True)
 class ExportedMatch:
-    """A match that was written (``problem`` is ``None``), or could not be read."""
+    """The result for one match; ``problem`` says why the match could not be read, if so."""
 
     entry: MatchEntry
     balls: int = 0
@@ -120,21 +122,23 @@ def export_matches(
     report: Report = silent,
     warn: Report = silent,
 ) -> int:
-    """Explain every ball of the matches in ``sources``; write ``out/MATCH_ID.parquet`` for each.
+    """Explain every ball of the matches in ``sources``, and write ``out/MATCH_ID.parquet``.
 
     Args:
         sources: match files, folders or zips.
-        history: matches that bring the ratings to each match's date; they may be the same.
-        workers: processes.
-        ray: run the processes by Ray, on the cluster of ``RAY_ADDRESS`` or on this machine.
-        report: receives lines of progress.
-        warn: receives a line for each match that cannot be read, or whose id another file has.
+        history: earlier matches that update the ratings to each match's date. They may be the same
+            files as ``sources``.
+        workers: the number of processes.
+        ray: run the processes with Ray, on the cluster at ``RAY_ADDRESS`` or on this machine.
+        report: receives progress messages.
+        warn: receives a message for each match that cannot be read, for each match whose id another
+            file has, and for each unreadable file of the history.
 
     Returns:
         The number of files or matches that could not be read.
 
     Raises:
-        InputError: a source cannot be opened, the folder holds files of another model or other
+        InputError: a source cannot be opened, ``out`` has files of another model or with other
             options, or a worker process was killed.
     """
     past = tuple(os.fspath(path) for path in history)
@@ -174,7 +178,7 @@ def _task_of(
 
 
 def _check_folder(folder: Path, sources: Sequence[str]) -> None:
-    """Make the folder, unless it lies in a folder of matches that is read."""
+    """Create the folder, unless it is inside a folder whose matches are read."""
     real_folder = Path(os.path.realpath(folder))
     for source in map(Path, map(os.path.realpath, sources)):
         if source.is_dir() and real_folder.is_relative_to(source):
@@ -190,15 +194,15 @@ def _check_folder(folder: Path, sources: Sequence[str]) -> None:
 
 @contextmanager
 def _cleared(folder: Path) -> Iterator[None]:
-    """A block before and after which parts of killed processes are deleted.
+    """Delete the temporary files of killed processes before and after the block.
 
-    Not while another process writes to the folder: they may be its own.
+    They are kept while another process uses the folder, because they may belong to that process.
     """
 
     def clear() -> None:
         if is_alone():
             for path in folder.glob("*.parquet.*.part"):
-                with suppress(OSError):  # another user's, perhaps
+                with suppress(OSError):  # the file may belong to another user
                     path.unlink()
 
     with sharing(folder) as is_alone:
@@ -210,7 +214,7 @@ def _cleared(folder: Path) -> Iterator[None]:
 
 
 def _is_finished(path: Path, task: ExportTask) -> bool:
-    """Whether a match's file is there, and of the same model, version and options."""
+    """Return whether the match's file exists. A file with other settings raises an error."""
     import pyarrow.parquet
 
     if path.is_symlink():
@@ -222,7 +226,7 @@ def _is_finished(path: Path, task: ExportTask) -> bool:
     try:
         metadata = pyarrow.parquet.read_schema(path).metadata or {}
         settings = json.loads(metadata.get(_METADATA_KEY, b"{}"))
-    except (OSError, ValueError):  # damaged
+    except (OSError, ValueError):  # a damaged file is written again
         return False
     expected = task.settings()
     differing = [name for name, value in expected.items() if settings.get(name, ...) != value]
@@ -238,7 +242,11 @@ def _is_finished(path: Path, task: ExportTask) -> bool:
 def _entries(
     sources: Sequence[str | os.PathLike[str]], problems: list[str], report: Report, warn: Report
 ) -> list[MatchEntry]:
-    """The matches of the sources by date, each id once; ``problems`` receives unreadable files."""
+    """Return the matches by date; of matches with the same id, only the first one read.
+
+    Args:
+        problems: receives a message for each match that cannot be read.
+    """
     entries: dict[str, MatchEntry] = {}
     for source in sources:
         skipped: list[MatchFileError] = []
@@ -288,7 +296,7 @@ def _rows(match: Match, session: Session, task: ExportTask) -> Iterator[Json]:
 
 
 def ball_row(match: Match, delivery: Delivery, explanation: Explanation) -> Json:
-    """The row of one ball: a value for each column of `schema`."""
+    """Return the row of one ball, with a value for each column of `schema`."""
     ball, facts, prediction = explanation.ball, explanation.match, explanation.prediction
     outcomes = {row.outcome: row for row in prediction.outcomes}
     positive = np.array([row.probability for row in prediction.outcomes if row.probability > 0])
@@ -349,7 +357,7 @@ _VERDICT_COLUMNS: Final[dict[Verdict | None, str]] = {
 
 
 def schema() -> pyarrow.Schema:
-    """The columns of a match's file."""
+    """Return the columns of a match's file."""
     import pyarrow
 
     text, number, figure = pyarrow.string(), pyarrow.int32(), pyarrow.float64()
@@ -405,7 +413,7 @@ _Submit = Callable[[ExportTask, MatchEntry, Path], "Future[ExportedMatch]"]
 
 @contextmanager
 def _process_pool(workers: int) -> Iterator[_Submit]:
-    """Processes of this machine, which end with this one."""
+    """A pool of local worker processes, which stop when the current process ends."""
     earlier = set(active_children())
     pool = ProcessPoolExecutor(workers, get_context("spawn"), _begin_worker)
     try:
@@ -415,14 +423,14 @@ def _process_pool(workers: int) -> Iterator[_Submit]:
         raise InputError(problem, remedy=f"{_RESUME}; give fewer --workers") from None
     except BaseException:
         for process in set(active_children()) - earlier:
-            process.kill()  # what it was writing is a temporary file
+            process.kill()  # its unfinished file has a temporary name
         raise
     finally:
         pool.shutdown(cancel_futures=True)
 
 
 def _begin_worker() -> None:
-    """Leave Ctrl-C to the process that started this one, and end when that one does."""
+    """Ignore Ctrl-C, which the parent process handles, and exit when the parent process ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = parent_process()
     assert parent is not None
@@ -438,7 +446,7 @@ _RAY_SECONDS: Final = 10
 
 
 def _check_ray_answers(address: str) -> None:
-    """Raise an `OSError` if nothing listens there: Ray itself would try for many minutes."""
+    """Raise an `OSError` if nothing listens at the address; Ray would retry for many minutes."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if host and port.isdecimal():
         socket.create_connection((host, int(port)), _RAY_SECONDS).close()
@@ -446,7 +454,7 @@ def _check_ray_answers(address: str) -> None:
 
 @contextmanager
 def _ray_pool(workers: int) -> Iterator[_Submit]:
-    """Workers of Ray, one CPU each, which read and write files by the same paths as this one."""
+    """A pool of Ray workers with one CPU each, which use the same file paths as this process."""
     # No usage statistics are sent, and a local cluster needs no password.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
@@ -462,7 +470,7 @@ def _ray_pool(workers: int) -> Iterator[_Submit]:
         try:
             _check_ray_answers(os.environ.get("RAY_ADDRESS", ""))
             ray.init(**local, log_to_driver=False, logging_level=logging.ERROR)
-        except Exception as error:  # Ray raises no narrower one where its processes do not start
+        except Exception as error:  # Ray has no narrower error if its processes do not start
             raise RuntimeError(f"did not start: {error}") from error
         remote = ray.remote(_export_match)
         yield lambda *arguments: remote.remote(*arguments).future()

@@ -1,4 +1,4 @@
-"""The inputs of cricket's reference models: how a ball, or an over, becomes tensors."""
+"""The inputs of the cricket reference models: the tensors of a ball or of an over."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ _OVER: Final = "2"
 
 
 def sample_match() -> Match:
-    """The simulated match that models are described with: `lab simulate --seed 7`, as JSON."""
+    """Return the simulated match of the model descriptions (`attnlens lab simulate --seed 7`)."""
     match = read_match(Path(__file__).with_name("simulated-7.json"))
     return replace(match, source="simulated with seed 7")
 
 
 def predictor(path: Path | None = None) -> LoadedModel:
-    """The bundled predictor, or a checkpoint's."""
+    """Load the predictor of the next ball from a checkpoint; by default the bundled one."""
     session = Session(path)
     return LoadedModel(session.predictor.model, session)
 
 
 def overs(path: Path | None = None) -> LoadedModel:
-    """The bundled encoder-decoder of overs, or a checkpoint's."""
+    """Load the encoder-decoder of overs from a checkpoint; by default the bundled one."""
     trained = load_overs(path)
     return LoadedModel(trained.model, trained)
 
@@ -57,10 +57,14 @@ def overs(path: Path | None = None) -> LoadedModel:
 def read_ball(
     model: LoadedModel, text: str | None, *, ball: str | None = None, innings: int | None = None
 ) -> ModelInput:
-    """The ball ``--ball`` of a match file; of a simulated match where there is no file.
+    """Return the model's input for one ball.
+
+    Args:
+        text: the path of a match file; ``None`` for a ball of the simulated match.
+        ball: the name of the ball, as in `find_ball`.
 
     Raises:
-        InputError: the file cannot be read, or no ball is named, or the match does not have it.
+        InputError: the file cannot be read, no ball is named, or the match does not have the ball.
     """
     session = model.context
     assert isinstance(session, Session)
@@ -88,7 +92,7 @@ def read_ball(
 
 
 def _axes(name: str) -> tuple[str | None, ...]:
-    """What the axes of a tensor of the batch are."""
+    """Return the names of a tensor's axes."""
     letter, _, kind = name.partition("_")
     if name == "visible":
         return ("batch", "query", "ball")
@@ -100,7 +104,7 @@ def _axes(name: str) -> tuple[str | None, ...]:
 
 
 def _names(batch: Batch) -> Iterator[str]:
-    """A symbol for every tensor of the batch, in its order."""
+    """Yield a symbol for every tensor of the batch, in the batch's order."""
     graph, sequence = batch["graph_data"], batch["sequence"]
     for name in graph["nodes"]:
         yield f"f_{{{name}}}"
@@ -123,10 +127,15 @@ def _names(batch: Batch) -> Iterator[str]:
 def read_over(
     model: LoadedModel, text: str | None, *, over: str | None = None, innings: int | None = None
 ) -> ModelInput:
-    """The over ``--over`` of a match file, with its likeliest tokens, or of a simulated match.
+    """Return the model's input for one over, with the likeliest tokens of that over.
+
+    Args:
+        text: the path of a match file; ``None`` for an over of the simulated match.
+        over: the name of the over, as in `find_over`.
 
     Raises:
-        InputError: the file cannot be read, no over is named, or none with balls before it.
+        InputError: the file cannot be read, no over is named, the match does not have the over, or
+            no ball was bowled before the over.
     """
     trained = model.context
     assert isinstance(trained, TrainedOvers)

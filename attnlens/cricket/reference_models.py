@@ -1,4 +1,4 @@
-"""Every reference model: cricket's, and those of no domain, in the order they are listed in."""
+"""All reference models, of cricket and of no particular domain, in the order of the list."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ MODELS: Final[tuple[ReferenceModel, ...]] = (
 
 
 def reference_model(name: str) -> tuple[ReferenceModel, Path | None]:
-    """The entry of a name or of a checkpoint's file, and the file.
+    """Return the reference model of a name or of a checkpoint file, and the path of the file.
 
     Raises:
-        InputError: it is neither; the message lists the names.
-        CheckpointError: a file that is no checkpoint of these models.
+        InputError: ``name`` is neither a known name nor a file; the message lists the names.
+        CheckpointError: the file is not a checkpoint of these models.
     """
     return chosen(name, MODELS, {shipped: named_checkpoint(shipped)[1] for shipped in SHIPPED})

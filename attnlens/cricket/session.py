@@ -1,9 +1,9 @@
-"""Sessions: read a match, find the ball, load the model, date its ratings, answer, cache.
+"""Sessions, which answer questions about balls and cache explanations.
 
-An answer's key in the cache is a digest of everything the answer follows from: what was read and
-asked, the checkpoint's bytes, and the code. A cached answer is therefore never out of date. A cache
-folder that cannot be used costs time and nothing else, and files that another user can have written
-are not read. Nothing heavy is imported before it is needed.
+The cache key of an explanation is a digest of everything that determines it: the match, the
+question, the checkpoint's bytes, and the code. A cached explanation is therefore never out of date.
+If the cache folder cannot be used, explanations are computed again. Files that another user could
+have written are not read. Large packages are imported only when they are needed.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ _MAX_BYTES: Final = 64 * 2**20
 ANSWER_SUFFIX: Final = ".answer"
 
 _NUMERIC_PACKAGES: Final = ("torch", "numpy")
-"""Packages whose version an answer's last digits may depend on."""
+"""Packages whose version may change the last digits of an answer."""
 
 
 def default_folder() -> Path | None:
-    """The folder of caches of this system; ``None`` without a home folder."""
+    """Return the default cache folder on this system; ``None`` without a home folder."""
     cache_home = os.environ.get("XDG_CACHE_HOME", "")
-    if os.path.isabs(cache_home):  # the XDG specification ignores any other
+    if os.path.isabs(cache_home):  # the XDG specification ignores relative paths
         return Path(cache_home) / "attnlens"
     try:
         home = Path.home()
@@ -68,7 +68,7 @@ def default_folder() -> Path | None:
 
 
 def file_digest(path: str | os.PathLike[str]) -> str | None:
-    """The SHA-256 of a file's bytes; ``None`` where it is no file that can be read."""
+    """Return the SHA-256 of a file; ``None`` if the path is not a file or cannot be read."""
     try:
         if not os.path.isfile(path):
             return None
@@ -79,10 +79,10 @@ def file_digest(path: str | os.PathLike[str]) -> str | None:
 
 
 def software() -> str:
-    """A digest of the version, the files of this package, and the versions of torch and numpy.
+    """Return a digest of the version, this package's files, and the versions of torch and numpy.
 
-    Files count by name, size and time of change, so that an edited checkout does not answer from
-    the cache. Nothing is imported.
+    A file counts with its name, size and modification time, so an edited checkout does not use
+    earlier answers. Nothing is imported.
     """
     parts = [VERSION]
     root = Path(__file__).resolve().parents[1]
@@ -98,23 +98,26 @@ def software() -> str:
 
 
 def key_of(*parts: object) -> str:
-    """A name for an answer, from everything it follows from (each by its ``repr``)."""
+    """Return the cache key of an answer: a digest of the ``repr`` of everything it depends on."""
     return hashlib.sha256("\0".join(map(repr, parts)).encode("utf-8", "replace")).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerCache:
-    """A folder of answers, a text each.
+    """A folder with one compressed text file for each answer.
 
     Attributes:
-        limit: bytes to keep.
+        limit: the largest total size of the files, in bytes.
     """
 
     folder: Path
     limit: int = _MAX_BYTES
 
     def get(self, key: str) -> str | None:
-        """The answer of a key; ``None`` where there is none that is ours and undamaged."""
+        """Return the answer with this key, or ``None`` if there is no answer that can be trusted.
+
+        A damaged file, and a file that another user could have written, are not trusted.
+        """
         path = self._path(key)
         try:
             status = path.lstat()
@@ -128,17 +131,17 @@ class AnswerCache:
         except (OSError, ValueError, zlib.error):
             return None
         with suppress(OSError):
-            os.utime(path)  # used last now
+            os.utime(path)  # `_make_room` deletes the least recently used files
         return answer
 
     def put(self, key: str, answer: str) -> None:
-        """Keep an answer, and delete old ones where there are too many."""
+        """Store an answer, and delete the least recently used answers beyond the limit."""
         packed = zlib.compress(answer.encode(), 6)
         with suppress(InputError, OSError):
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             if not self._is_ours():
                 return
-            self._path(key).unlink(missing_ok=True)  # a link would be followed
+            self._path(key).unlink(missing_ok=True)  # `written_beside` would follow a link
             with written_beside(self._path(key)) as part:
                 part.write_bytes(_digest(key, packed) + b"\n" + packed)
             self._path(key).chmod(0o600)
@@ -151,7 +154,7 @@ class AnswerCache:
         return self.folder / f"{key}{ANSWER_SUFFIX}"
 
     def _make_room(self) -> None:
-        """Delete the least recently used files, also those that a killed process left behind."""
+        """Delete the least recently used files, including temporary files of killed processes."""
         with os.scandir(self.folder) as entries:
             answers = [
                 (status.st_mtime, status.st_size, entry.path)
@@ -168,7 +171,7 @@ class AnswerCache:
 
 
 def _digest(key: str, packed: bytes) -> bytes:
-    """Includes the key: an entry under another's name is damaged, too."""
+    """Return a digest that includes the key, so that a renamed file counts as damaged."""
     return hashlib.sha256(key.encode() + packed).hexdigest().encode()
 
 
@@ -176,7 +179,7 @@ BallName: TypeAlias = int | str | BallReference
 Changes: TypeAlias = (
     Mapping[int, int | str] | Mapping[str, int | str] | Mapping[int | str, int | str]
 )
-"""Past balls by name, and the outcomes they had instead."""
+"""A mapping from the names of past balls to the outcomes that replace theirs."""
 
 _MAX_EXPLANATIONS: Final = 32
 _MAX_DATED_MODELS: Final = 8
@@ -184,22 +187,24 @@ _MAX_SESSIONS: Final = 4
 
 
 class Session:
-    """Answers about balls by one model, with the ratings of each match's date.
+    """Answers questions about balls with one model and, if given, one history.
 
-    The model is loaded and the history read when the first answer needs them. Ratings of a day and
-    the last explanations are cached. Every method takes a match or a file to read one from.
+    With a history, the player ratings are updated to the date of each match. The model is loaded
+    and the history is read when the first answer needs them. The latest explanations and the latest
+    models with updated ratings are cached. Every method accepts a match or the path of a match
+    file.
 
     Args:
-        model: a checkpoint, or ``bundled`` (the default) or ``measured``.
-        history: earlier matches to update the ratings with: any iterable, or a file, a folder or
-            a zip of them. It is read once.
-        overs: the encoder-decoder for `over`; ``cricket`` by default.
-        cache: a folder of explanations that other processes use, too.
-        report: receives lines of progress.
+        model: the path of a checkpoint, ``bundled`` (the default) or ``measured``.
+        history: earlier matches that update the ratings: an iterable of matches, or the path of a
+            file, folder or zip of matches. It is read once.
+        overs: the path of the checkpoint for `over`, or ``cricket`` (the default).
+        cache: a folder of explanations, which several processes may share.
+        report: receives progress messages.
         tell: receives a warning about files of the history that cannot be read.
 
     Raises:
-        AttnlensError: from every method, where the file, the ball or the checkpoint cannot be used.
+        AttnlensError: raised by any method if the file, the ball or the checkpoint cannot be used.
     """
 
     def __init__(
@@ -224,7 +229,7 @@ class Session:
 
     @cached_property
     def predictor(self) -> TrainedPredictor:
-        """The model, with its own ratings."""
+        """The model with the ratings of its checkpoint."""
         from attnlens.cricket.predictor.trained import load_predictor
 
         return load_predictor(self.model)
@@ -251,11 +256,11 @@ class Session:
             return self._balls.predictor_for(match)
 
     def read(self, match: Match | File) -> Match:
-        """The match itself, or the match in a file."""
+        """Return the match itself, or read the match in a file."""
         return match if isinstance(match, Match) else read_match(match)
 
     def find(self, match: Match, ball: BallName, innings: int | None = None) -> BallReference:
-        """The ball of a name, see `find_ball`."""
+        """Return the ball with this name; see `find_ball`."""
         return ball if isinstance(ball, BallReference) else find_ball(match, ball, innings)
 
     def ball(
@@ -267,7 +272,7 @@ class Session:
         batter: str | None = None,
         bowler: str | None = None,
     ) -> tuple[Match, BallReference]:
-        """The match and the reference of a ball; one not yet bowled is added to the match."""
+        """Return the match and the reference of a ball. The next ball is added to the match."""
         match = self.read(match)
         reference = self.find(match, ball, innings)
         if reference.index > len(innings_numbered(match, reference.innings).deliveries):
@@ -302,7 +307,7 @@ class Session:
         batter: str | None = None,
         bowler: str | None = None,
     ) -> Explanation:
-        """Why the model expects what it expects of one ball; see `explain`."""
+        """Explain the model's forecast for one ball; see `attnlens.explain`."""
         if ball is None:
             match = self.read(match)
             ball, _ = self.decisive_ball(match, innings)
@@ -327,15 +332,16 @@ class Session:
                 match, reference, predictor, evidence=evidence, history=dated, outcome=outcome
             )
         )
-        complete = history is None or not history.skipped  # else the warning comes every time
+        # A cached answer would hide the warning about files of the history that cannot be read.
+        complete = history is None or not history.skipped
         if key is not None and self._answers is not None and complete:
             self._answers.put(key, explanation.to_json())
         return explanation
 
     def _key(self, *question: object) -> str | None:
-        """The cache key of an explanation; ``None`` where nothing is cached.
+        """Return the cache key of an explanation, or ``None`` if it is not cached.
 
-        The match counts as it was read, not by its bytes: that includes the files beside it.
+        The key uses the content of the match, because a match may be read from several files.
         """
         from attnlens.cricket.predictor.calibration import SUFFIX, named_checkpoint
 
@@ -344,7 +350,7 @@ class Session:
             return None
         name, checkpoint = named_checkpoint(self.model)
         model = file_digest(checkpoint)
-        # The calibration file beside the checkpoint is quoted in explanations.
+        # Explanations quote the calibration file next to the checkpoint.
         quoted = file_digest(checkpoint.with_name(checkpoint.stem + SUFFIX))
         past = None if path is None else file_digest(path)
         if model is None or (path is not None and past is None):
@@ -359,7 +365,7 @@ class Session:
         ball: BallName,
         innings: int | None = None,
     ) -> WhatIf:
-        """What the model would have expected of a ball, had something been different: `what_if`."""
+        """Return the model's forecast for a changed situation; see `attnlens.what_if`."""
         match = self.read(match)
         reference = self.find(match, ball, innings)
         from attnlens.cricket.what_if import what_if as answered
@@ -379,7 +385,7 @@ class Session:
         seed: int = 0,
         evidence: bool = True,
     ) -> NextOver:
-        """What the encoder-decoder expects of an over; see `next_over`."""
+        """Return the encoder-decoder's forecast for an over; see `attnlens.next_over`."""
         from attnlens.cricket.over.next_over import choice_of, find_over
         from attnlens.cricket.over.next_over import next_over as answered
 
@@ -404,7 +410,11 @@ class Session:
         evidence: bool = True,
         report: Callable[[int, int], None] | None = None,
     ) -> MatchStory:
-        """A match's story, see `story`; ``report`` receives the balls tested and their number."""
+        """Return the story of a match; see `attnlens.story`.
+
+        Args:
+            report: called with the number of balls tested so far and the number to test.
+        """
         from attnlens.cricket.story import tell
 
         match = self.read(match)
@@ -419,21 +429,24 @@ class Session:
     def decisive_ball(
         self, match: Match | File, innings: int | None = None
     ) -> tuple[BallReference, str]:
-        """The ball that moved the match most, see `attnlens.cricket.story.decisive_ball`."""
+        """Return the ball that changed the win probability most, and a sentence that says so.
+
+        See `attnlens.cricket.story.decisive_ball`.
+        """
         from attnlens.cricket.story import decisive_ball
 
         match = self.read(match)
         return decisive_ball(match, self.dated(match), innings)
 
     def rows(self, match: Match | File) -> Iterator[Row]:
-        """Every delivery of a match with the model's probabilities; see `predict`."""
+        """Yield every delivery of a match with its probabilities; see `attnlens.predict`."""
         from attnlens.cricket.predictor.window import predict_match
 
         match = self.read(match)
         return predict_match(match, self.dated(match))
 
     def predict(self, match: Match | File) -> pandas.DataFrame:
-        """The same as a table; see `predict`."""
+        """Return the rows of a match as a table; see `attnlens.predict`."""
         import pandas
 
         from attnlens.cricket.predictor.window import COLUMNS
@@ -448,11 +461,11 @@ _lock = threading.Lock()
 def _session(
     model: File | None, history: Iterable[Match] | None = None, overs: File | None = None
 ) -> Session:
-    """A session of this model and history, a former one where possible."""
+    """Return a session with this model and history; an earlier session is used again."""
     new = Session(model, overs=overs)
     with _lock:
         past = [session for session in _sessions if _has_history(session, history)]
-        # Another model uses the same history, since an iterator can be read only once.
+        # Sessions of other models share the history, since an iterator can be read only once.
         new.history = past[0].history if past else None if history is None else History(history)
         names = new.model, new.overs
         session = next((old for old in past if (old.model, old.overs) == names), new)
@@ -479,20 +492,21 @@ def explain(
     batter: str | None = None,
     bowler: str | None = None,
 ) -> Explanation:
-    """Why the model expects what it expects of one ball, tested against the model.
+    """Explain the model's forecast for one ball, and test the reasons on the model.
 
     Args:
-        match: a match, or a file to read one from.
-        ball: position in the innings from 1 (wides and no-balls included), ``"last"``, a label
-            such as ``"7.4"``, or any other form of `find_ball`; by default the ball that moved
-            the match most.
-        innings: from 1; the first unless ``ball`` names one.
-        model: a checkpoint, or ``bundled`` (the default) or ``measured``.
-        evidence: run the interventions; without them attention is shown, not tested.
-        history: earlier matches to update the ratings with.
-        outcome: explain the probability of this outcome, such as ``"4"``.
-        batter: who faces ``"next"``, where the last ball does not determine it.
-        bowler: who bowls it, likewise.
+        match: a match, or the path of a match file.
+        ball: the position in the innings from 1 (wides and no-balls included), ``"last"``,
+            ``"next"``, a label such as ``"7.4"``, or any other form that `find_ball` accepts. The
+            default is the ball that changed the win probability most.
+        innings: the number of the innings, from 1. The default is the innings that ``ball`` names,
+            the last innings for ``"next"``, and otherwise the first.
+        model: the path of a checkpoint, ``bundled`` (the default) or ``measured``.
+        evidence: whether to run the interventions. Without them attention is shown, not tested.
+        history: earlier matches that update the ratings to the date of the match.
+        outcome: the outcome whose probability is explained, such as ``"4"``.
+        batter: who faces ``"next"``, if the last ball does not determine the batter.
+        bowler: who bowls ``"next"``, if the last ball does not determine the bowler.
 
     Raises:
         AttnlensError: the file, the ball or the checkpoint cannot be used.
@@ -509,7 +523,7 @@ def explain(
 
 
 def predict(match: Match | File, *, model: File | None = None) -> pandas.DataFrame:
-    """Every delivery of a match with the model's probabilities, one row each.
+    """Return a table with a row for every delivery of a match and the model's probabilities.
 
     Columns: ``match_id, innings, index, label, batter, bowler, actual``, then
     ``p_0 p_1 p_2 p_3 p_4 p_5 p_6 p_W p_wd p_nb p_bye``, ``win_before win_expected``,
@@ -528,11 +542,11 @@ def story(
     history: Iterable[Match] | None = None,
     evidence: bool = True,
 ) -> MatchStory:
-    """The story of a match: win probabilities, turning points, and players above expectation.
+    """Return the story of a match: win probabilities, turning points, and players' results.
 
     Args:
-        match: as for `explain`, as are ``model`` and ``history``.
-        evidence: test the claims about turning points and the most surprising balls.
+        match, model, history: as in `explain`.
+        evidence: whether to test the claims about turning points and the most surprising balls.
 
     Raises:
         AttnlensError: the file or the checkpoint cannot be used.
@@ -552,16 +566,16 @@ def what_if(
     model: File | None = None,
     history: Iterable[Match] | None = None,
 ) -> WhatIf:
-    """What the model would have expected of one ball, had something been different.
+    """Return the model's forecast for one ball if something had been different.
 
     Args:
-        match: as for `explain`, as are ``innings``, ``model`` and ``history``.
-        ball: as for `explain`; ``"next"`` needs no names.
-        bowler: who bowls instead, by name or registry id: a player of the match or of the ratings.
-        batter: who faces instead, likewise.
-        target: the target of the chase.
-        changes: past balls and the outcomes they had instead, ``{43: 6, "7.1": "W"}``;
-            ``"last"`` is the ball before the one asked about.
+        match, innings, model, history: as in `explain`.
+        ball: as in `explain`, but required. ``"next"`` needs no batter and no bowler.
+        bowler: another bowler, by name or registry id: a player of the match or of the ratings.
+        batter: another batter, by name or registry id.
+        target: another target of the chase.
+        changes: the past balls to change and their new outcomes, such as ``{43: 6, "7.1": "W"}``.
+            ``"last"`` is the ball immediately before ``ball``.
 
     Raises:
         AttnlensError: the file, the ball, the checkpoint or a change cannot be used.
@@ -584,18 +598,20 @@ def next_over(
     evidence: bool = True,
     history: Iterable[Match] | None = None,
 ) -> Json:
-    """What the encoder-decoder expects of an over: the document of ``attnlens over --json``.
+    """Return the encoder-decoder's forecast for an over, as printed by ``attnlens over --json``.
 
     Args:
-        match: as for `explain`, as are ``innings`` and ``history``.
-        over: its label in the file, from 0; ``"last"``, or ``"next"`` for the one not yet bowled;
-            ``"2:12"`` of the second innings.
-        model: an encoder-decoder's checkpoint, or ``cricket`` (the default).
-        samples: overs to draw, for the distribution of runs and wickets.
-        temperature: draw the over's tokens at this temperature, instead of taking the likeliest.
-        top_k: draw from this number of likeliest tokens only.
-        seed: of all draws.
-        evidence: run the interventions; without them attention is shown, not tested.
+        match, innings, history: as in `explain`.
+        over: the number of the over in the file, from 0; ``"last"``; ``"next"`` for the over in
+            progress or the next unbowled over; or, for example, ``"2:12"`` for an over of the
+            second innings.
+        model: the path of an encoder-decoder's checkpoint, or ``cricket`` (the default).
+        samples: the number of overs to draw for the distribution of runs and wickets.
+        temperature: draw the tokens of the over at this temperature.
+        top_k: draw only from this number of likeliest tokens. Without ``temperature`` and
+            ``top_k``, the likeliest token is chosen at each step.
+        seed: the seed of all draws.
+        evidence: whether to run the interventions. Without them attention is shown, not tested.
 
     Raises:
         AttnlensError: the file, the over or the checkpoint cannot be used.

@@ -1,7 +1,7 @@
-"""The story of a match, from one pass over its balls and tests of the few that it names.
+"""Build the story of a match from one forward pass for each innings, and test a few of its balls.
 
-Every figure is a sum or a difference of what was expected of single balls. What is said to be a
-reason was tested, as `attnlens.cricket.explain` does.
+Every expected figure is a sum or a difference of forecasts for single balls. A reason is stated
+only if its claim was tested as in `attnlens.cricket.explain`.
 """
 
 from __future__ import annotations
@@ -58,10 +58,11 @@ from attnlens.render.numbers import percent_seen, rounded
 
 
 def event_of(innings: Innings, ball: Delivery, balls_left: int | None) -> str:
-    """``Khan hit Nabi for six with 44 wanted from 34``, ``Khan (24) c Smith b Nabi at 60/2``.
+    """Describe a ball: ``Khan hit Nabi for six with 44 wanted from 34``, or
+    ``Khan (24) c Smith b Nabi at 60/2``.
 
     Args:
-        balls_left: legal balls left to a chase whose target is known.
+        balls_left: the number of legal balls left, which is used only in a chase.
     """
     out = next((wicket for wicket in ball.wickets if wicket.counts), None)
     if out is not None:
@@ -81,7 +82,7 @@ def event_of(innings: Innings, ball: Delivery, balls_left: int | None) -> str:
 
 
 def odds_of(explanation: Explanation, outcome: Outcome) -> str:
-    """``that was 6% likely, usually 4%``."""
+    """Return, for example, ``that was 6% likely, usually 4%``."""
     index = outcome_index(explanation.prediction, outcome)
     names = ("probability", "usual")
     prob, usual = (
@@ -93,14 +94,14 @@ def odds_of(explanation: Explanation, outcome: Outcome) -> str:
 
 MAX_TURNS: Final = 8
 MIN_SWING: Final = 0.1
-"""Change of the win probability that makes a ball a turning point; a walk-over has none."""
+"""The smallest change of the win probability that makes a ball a turning point."""
 
 _MIN_SHARE_OF_SWING: Final = 0.05
-"""A reason is stated where it accounts for this share of the swing beside it."""
+"""A reason is stated only if it accounts for at least this share of the ball's swing."""
 
 _MIN_MOVED_POINTS: Final = 0.05
 _SURPRISES: Final = (4, 8)
-"""How many surprising balls are named: next to turning points, and where there are none."""
+"""The number of surprising balls in a story with turning points, and in a story without."""
 
 Explain: TypeAlias = Callable[[BallReference, Outcome], Explanation]
 Report: TypeAlias = Callable[[int, int], None]
@@ -108,9 +109,11 @@ Report: TypeAlias = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bowled:
-    """A ball that was bowled, the probability of what happened, and who was winning.
+    """A ball that was bowled, with the probability of its outcome and the win probability.
 
-    ``sign``: 1 where the story's team bats, -1 where it bowls.
+    Attributes:
+        chance: the probability of the outcome that happened.
+        sign: 1 if the story's team bats, -1 if it bowls.
     """
 
     innings: Innings
@@ -130,7 +133,7 @@ class Bowled:
 
     @property
     def reference(self) -> Json:
-        """Which ball it is, by the names of `types.BallOfMatch`."""
+        """The fields of `types.BallOfMatch`, which identify the ball."""
         ball = self.ball
         return {"innings": self.innings.number, "index": ball.index, "label": ball.label}
 
@@ -143,12 +146,13 @@ def tell(
     history: bool = False,
     report: Report | None = None,
 ) -> types.MatchStory:
-    """The story of a match.
+    """Return the story of a match.
 
     Args:
-        explain: the explanation of a ball about one outcome, as the story's predictor has it.
-        history: whether the predictor's ratings are those of the match's date.
-        report: is called with how many of the balls to be tested are done, and how many there are.
+        explain: a function that explains the probability of an outcome of a ball, with the same
+            predictor.
+        history: whether the predictor's ratings are as of the match's date.
+        report: called with the number of balls tested so far and the number to test.
     """
     sides = [side for side in forecast_innings(match, predictor) if not side.innings.super_over]
     team, balls = _team_and_balls(match, sides)
@@ -185,7 +189,8 @@ def _ledger(match: Match, sides: Sequence[InningsForecast], team: str | None) ->
     ledger = None if team is None else win_ledger(match, valued, team)
     if ledger is None:
         return {}
-    # Each entry is a difference of rounded probabilities, so that they still sum to the result.
+    # The points are differences of rounded probabilities. Rounded points would not sum to the
+    # result.
     values = list(accumulate((entry.points for entry in ledger.entries), initial=ledger.before))
     rounded_values = [round(value, DIGITS) for value in values]
     moves = [after - before for before, after in pairwise(rounded_values)]
@@ -214,14 +219,14 @@ def _team(match: Match) -> str:
 
 
 def _is_short(match: Match, innings: Innings) -> bool:
-    """Whether the innings is no longer than those whose forecasts were evaluated."""
+    """Return whether forecasts were evaluated for innings of this length."""
     return 0 < (quota_of(match, innings) or 0) <= LONGEST
 
 
 def _team_and_balls(
     match: Match, sides: Sequence[InningsForecast]
 ) -> tuple[str | None, list[Bowled]]:
-    """The side whose win probability is given, where any is, and the balls of some innings."""
+    """Return the team whose win probability is given (``None`` if unknown), and all balls."""
     team = _team(match) if any(side.winning is not None for side in sides) else None
     return team, [ball for side in sides for ball in _bowled(match, side, team)]
 
@@ -243,7 +248,7 @@ def _bowled(match: Match, side: InningsForecast, team: str | None) -> Iterator[B
 
 
 def turning_points(balls: Iterable[Bowled]) -> list[Bowled]:
-    """The balls that moved the win probability most, in the order in which they were bowled."""
+    """Return the balls that changed the win probability most, in the order of play."""
     moved = [ball for ball in balls if abs(ball.swing) >= MIN_SWING]
     chosen = sorted(moved, key=lambda ball: -abs(ball.swing))[:MAX_TURNS]
     return [ball for ball in moved if ball in chosen]
@@ -252,15 +257,15 @@ def turning_points(balls: Iterable[Bowled]) -> list[Bowled]:
 def decisive_ball(
     match: Match, predictor: TrainedPredictor, innings: int | None = None
 ) -> tuple[BallReference, str]:
-    """The ball that moved the probability of winning most, and a sentence that says so.
+    """Return the ball that changed the win probability most, and a sentence that says so.
 
-    Where no probability of winning is known it is the ball that was least expected.
+    If no win probability is known, the least expected ball is returned.
 
     Args:
-        innings: from 1, if only its balls count.
+        innings: the number of the only innings to search, from 1; ``None`` for all.
 
     Raises:
-        BallNotFoundError: no ball was bowled there.
+        BallNotFoundError: no ball was bowled in the innings.
     """
     sides = forecast_innings(match, predictor)
     team, balls = _team_and_balls(
@@ -280,7 +285,7 @@ def decisive_ball(
 
 
 def surprises(balls: Iterable[Bowled], max_balls: int) -> list[Bowled]:
-    """The least expected dots, singles, fours, sixes and wickets, the most surprising first."""
+    """Return the least expected dots, singles, fours, sixes and wickets, least expected first."""
     return sorted((b for b in balls if b.outcome in TALKED_OF), key=lambda b: b.chance)[:max_balls]
 
 
@@ -305,10 +310,10 @@ def _moment(bowled: Bowled, explanation: Explanation) -> types.Moment:
 
 
 def _explains_the_swing(explanation: Explanation, index: int, bowled: Bowled) -> bool:
-    """Whether a claim accounts for a noticeable share of what its ball did to the win probability.
+    """Return whether a claim accounts for a noticeable share of the ball's swing.
 
-    Hiding its balls changes the probability of what happened; that change, times what the ball did
-    once it happened, is its part.
+    Hiding the claim's balls changes the probability of what happened. The claim's part of the swing
+    is this change times the swing.
     """
     if bowled.win is None:
         return True
@@ -324,7 +329,7 @@ def _expected_points(explanation: Explanation, bowled: Bowled) -> float | None:
 
 
 def _moved_by(explanation: Explanation, bowled: Bowled) -> tuple[types.MovedBy, ...]:
-    """Each group's part in the mean of the values after the ball, by the forecast before it."""
+    """Return what each group of inputs adds to the expected win probability after the ball."""
     win = explanation.win_probability
     if bowled.win is None or win is None:
         return ()
@@ -342,7 +347,7 @@ def _moved_by(explanation: Explanation, bowled: Bowled) -> tuple[types.MovedBy, 
 
 
 def _verdict(explanation: Explanation) -> Verdict | None:
-    """Whether past balls or records are reasons for the chance: whether any claim holds."""
+    """Return one verdict for all claims: supported if any claim is supported."""
     if supported(explanation):
         return "supported"
     if model_claims(explanation):
@@ -386,7 +391,9 @@ _EXPECTED: Final[Mapping[TotalsBy, tuple[Floats, float]]] = {
     "bowler": (RUNS * [outcome != "bye" for outcome in OUTCOMES], BOWLERS_SHARE_OF_WICKETS),
     "over": (RUNS, 1.0),
 }
-"""Runs that each outcome counts for, by `OUTCOMES`, and the share of wickets that count."""
+"""For each kind of total: the runs of every outcome, in the order of `OUTCOMES`, and the share of
+wickets that are counted.
+"""
 
 
 def _expected(sides: Sequence[InningsForecast]) -> types.Expected:
@@ -485,7 +492,10 @@ def _untold(
 
 
 def _unseen_players(sides: Sequence[InningsForecast]) -> tuple[int, int]:
-    """How many players the model has never seen bat, or bowl, as they did, and how many played."""
+    """Return how many players have no rating for what they did, and how many players there are.
+
+    A player who batted and bowled counts as rated if one of the two has a rating.
+    """
     rated: dict[str, bool] = {}
     for side in sides:
         for row, ball in enumerate(side.innings.deliveries):

@@ -1,4 +1,4 @@
-"""What the model would have expected of a ball, had something been different."""
+"""Compute the model's forecast for a ball if something had been different."""
 
 from __future__ import annotations
 
@@ -72,12 +72,12 @@ PLAIN: Final[dict[str, tuple[int, dict[str, int]]]] = {
     "nb": (0, {"noballs": 1}),
     "bye": (0, {"legbyes": 1}),
 }
-"""The plainest ball of each outcome: runs off the bat, and extras."""
+"""The simplest delivery with each outcome: its runs off the bat and its extras."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChangedBall:
-    """A past ball as recorded and as it is now; the same where nothing changes."""
+    """A past ball before and after a change; both are equal if it already had the outcome."""
 
     before: Delivery
     after: Delivery
@@ -86,13 +86,16 @@ class ChangedBall:
 def change_balls(
     match: Match, number: int, index: int, outcomes: Sequence[tuple[str, str]]
 ) -> list[ChangedBall]:
-    """The past balls that have another outcome, in the order of the innings.
+    """Return the past balls with their new outcomes, in the order of the innings.
 
     Args:
-        outcomes: pairs of a ball's name (or ``last`` for the ball before) and an outcome.
+        number, index: the innings and the ball in question.
+        outcomes: pairs of a past ball's name (``last`` is the ball before the one in question) and
+            its new outcome.
 
     Raises:
-        InputError: no such outcome, or no such ball before the one asked about.
+        InputError: an outcome does not exist, a ball was not bowled before the ball in question, or
+            a ball has two new outcomes.
     """
     innings = innings_numbered(match, number)
     current = innings.deliveries[index - 1]
@@ -149,12 +152,12 @@ def _outcome(written: str, name: str) -> str:
 
 
 def with_outcome(ball: Delivery, outcome: str, *, free_hit: bool = False) -> Delivery:
-    """The ball with an outcome in its plainest form; the ball itself where it had that one.
+    """Return the ball with a new outcome as in `PLAIN`, or the same ball if it has the outcome.
 
-    Penalty runs and whoever retired on the ball stay. The score before it is left as it is.
+    Penalty runs and retirements on the ball are kept. The score before the ball is not changed.
 
     Args:
-        free_hit: on a free hit a batter can only be run out.
+        free_hit: whether the ball is a free hit. A wicket on a free hit is a run out.
     """
     if ball.outcome == outcome:
         return ball
@@ -178,10 +181,11 @@ def with_outcome(ball: Delivery, outcome: str, *, free_hit: bool = False) -> Del
 
 
 def disturbs(ball: ChangedBall, current: Delivery) -> bool:
-    """Whether what was recorded after a changed ball could not have happened.
+    """Return whether the recorded balls after a changed ball could not have happened.
 
-    Other batters would have faced the balls since, or an over would have had another number of
-    balls. Of the last ball only the ball asked about follows, and who faces that is worked out.
+    This is the case if other batters would have faced these balls, or if an earlier over would have
+    had another number of balls. The batters are not compared if the changed ball is the last one
+    before ``current``, because `crease_after` determines who faces ``current``.
     """
     before, after = ball.before, ball.after
     if before.is_legal != after.is_legal and before.over != current.over:
@@ -194,7 +198,7 @@ def disturbs(ball: ChangedBall, current: Delivery) -> bool:
 def rescore(
     deliveries: Sequence[Delivery], changed: Mapping[int, Delivery]
 ) -> tuple[Delivery, ...]:
-    """The deliveries with ``changed`` in place of theirs, each with the scoreboard that follows."""
+    """Return the deliveries with new scoreboards, after replacing those in ``changed`` by index."""
     runs, wickets, legal, in_over = 0, 0, 0, 0
     over, scored = -1, []
     for ball in deliveries:
@@ -225,9 +229,10 @@ def _shifted(actual: str | None, balls: int) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Crease:
-    """Who faces the ball asked about, and who stands at the other end.
+    """The two batters for the ball in question; ``None`` is a new batter.
 
-    ``None`` stands for a new batter; ``out`` is who made room for them.
+    Attributes:
+        out: the batter whom the new batter replaces.
     """
 
     striker: Player | None
@@ -236,7 +241,7 @@ class Crease:
 
 
 def next_to_bat(innings: Innings, current: Delivery) -> Player | None:
-    """Who came in next after a ball, as the file shows; ``None`` where nobody did."""
+    """Return the next new batter after a ball in the file; ``None`` if there is none."""
     at = current.index
     before = {p.key for ball in innings.deliveries[:at] for p in (ball.batter, ball.non_striker)}
     pairs = ((ball.batter, ball.non_striker) for ball in innings.deliveries[at:])
@@ -244,13 +249,13 @@ def next_to_bat(innings: Innings, current: Delivery) -> Player | None:
 
 
 def crease_after(current: Delivery, changed: Sequence[ChangedBall]) -> Crease:
-    """Who is in for the ball asked about, as it follows from a change of the ball before it."""
+    """Return the batters for the ball ``current``, given a change of the ball before it."""
     last = next((ball for ball in changed if ball.before.index == current.index - 1), None)
     if last is None or last.before is last.after:
         return Crease(current.batter, current.non_striker)
     ball, over_ended = last.after, current.over != last.after.over
     if ball.outcome == "W":
-        # No run was made: the new batter is where the other one was.
+        # No run was made, so the new batter is at the end of the batter who is out.
         stays, newcomer = ball.non_striker, None
         ends = (stays, newcomer) if over_ended else (newcomer, stays)
         return Crease(striker=ends[0], other=ends[1], out=ball.batter)
@@ -259,13 +264,13 @@ def crease_after(current: Delivery, changed: Sequence[ChangedBall]) -> Crease:
         pair = (ball.non_striker, ball.batter) if swapped else (ball.batter, ball.non_striker)
         return Crease(*pair)
     if changed_ends(ball) != changed_ends(last.before):
-        # Against the file, not the rules: a run that was short has been counted already.
+        # The recorded batters are swapped, because they already take short runs into account.
         return Crease(current.non_striker, current.batter)
     return Crease(current.batter, current.non_striker)
 
 
 def refuse_finished(match: Match, before: Innings, after: Innings, index: int) -> None:
-    """Raises `InputError` where the changed innings ends before the ball asked about."""
+    """Raise an `InputError` if only the changed innings ends before the ball at ``index``."""
     reason = why_over(match, _until(after, index))
     if reason is not None and why_over(match, _until(before, index)) is None:
         raise InputError(
@@ -282,18 +287,20 @@ def _until(innings: Innings, index: int) -> Innings:
 _NEW_BATTER: Final = "a new batter"
 _UNNAMED_BOWLER: Final = "an unnamed bowler"
 _UNNAMED: Final = {_NEW_BATTER: "unnamed_batter", _UNNAMED_BOWLER: "unnamed_bowler"}
-"""Stand-ins for people no file can tell; they have no record."""
+"""Placeholders for players whom the file does not determine, and the flags for them. The model
+treats them as players without a record.
+"""
 
 _BOWLERS_SHARE: Final = 5
 """A bowler may bowl at most a fifth of the overs."""
 
 _MAX_RUNS_A_BALL: Final = 6
 _MAX_TARGET: Final = 1500
-"""Without a limit of balls: well past what any side was ever set."""
+"""The largest target if the number of balls is unlimited. No side was ever set so many runs."""
 
 
 def refuse_target(match: Match, innings: Innings, target: int) -> None:
-    """Raises `InputError` unless the side bats last and needs at most six runs off every ball."""
+    """Raise an `InputError` if the innings is not a chase or the target is out of reach."""
     quota = quota_of(match, innings)
     chases = innings.number == 4 if quota is None else innings.number % 2 == 0
     if not chases and innings.target is None:
@@ -315,7 +322,7 @@ def what_if_flags(
     *,
     history: bool,
 ) -> tuple[Remark, ...]:
-    """Cautions, each a name and a sentence: those of the answer, then the usual ones."""
+    """Return the cautions about the changes, followed by the cautions about both forecasts."""
     flags = []
     recorded, current = before.delivery, after.delivery
     pairs = (current.bowler, recorded.bowler), (current.batter, recorded.batter)
@@ -376,14 +383,14 @@ def what_if(
     *,
     history: bool = False,
 ) -> WhatIf:
-    """The answer to a question about one ball.
+    """Answer a what-if question about one ball.
 
     Args:
-        reference: the ball asked about; the one after the last is the ball not yet bowled.
-        history: whether the predictor's ratings are those of the match's date.
+        reference: the ball in question. The position after the last ball is the next ball.
+        history: whether the predictor's ratings are as of the match's date.
 
     Raises:
-        InputError: a name, an outcome or a change that is not possible; one line says why.
+        InputError: a name, an outcome or a change is not possible; the message says why.
     """
     match = with_unbowled(match, reference)
     balls = change_balls(match, reference.innings, reference.index, question.balls)
@@ -415,10 +422,10 @@ def _outcome_change(outcome: Outcome, before: float, after: float) -> OutcomeCha
 
 
 def with_unbowled(match: Match, reference: BallReference) -> Match:
-    """The match, with the ball not yet bowled where that is the one asked about.
+    """Return the match, with the next ball added if ``reference`` refers to it.
 
-    Whom the file cannot tell (a new batter, the next over's bowler) is somebody without a
-    record, whom the question may replace.
+    The file does not determine a new batter or the bowler of a new over. A placeholder without a
+    record is used for them, which the question may replace.
     """
     innings = innings_numbered(match, reference.innings)
     if reference.index <= len(innings.deliveries):
@@ -499,10 +506,10 @@ def _players(
 def _facing(
     player: Player, crease: Crease, striker: Player, other: Player
 ) -> tuple[Player, Player]:
-    """Striker and non-striker, where somebody is asked to face.
+    """Return the striker and the non-striker if ``player`` is requested as batter.
 
     Raises:
-        InputError: he is out, or in already.
+        InputError: after a wicket, the player is the one who is out or is already batting.
     """
     if crease.out is not None:
         stays = crease.striker or crease.other
@@ -540,9 +547,9 @@ def _probabilities(predictor: TrainedPredictor, window: BallWindow) -> Floats:
 
 
 def narrate_what_if(answer: WhatIf) -> tuple[Sentence, ...]:
-    """Two or three sentences about an answer (its own ``narrative`` is not read).
+    """Write up to three sentences about an answer, ignoring its ``narrative``.
 
-    Every number and name in a sentence is inside a fact, in the order of reading.
+    Every number and name in a sentence is inside one of its facts, which are in reading order.
     """
     if not answer.effect_nats and not any(change.differs for change in answer.changes):
         text = "That is how it was: nothing is different, and nothing changes."
@@ -560,13 +567,13 @@ def narrate_what_if(answer: WhatIf) -> tuple[Sentence, ...]:
 
 
 def _changes(answer: WhatIf) -> str:
-    """What is different, one clause each; all that was asked, where nothing is."""
+    """Return a clause for every difference, or for every requested change if nothing differs."""
     text = ""
     alike = not any(change.differs for change in answer.changes)
     faced = [change.before for change in answer.changes if change.kind == "batter"]
     for index, change in enumerate(answer.changes):
         swapped = change.kind == "non_striker" and change.after in faced
-        # Two people may have one name.
+        # If two players have the same name, no change differs, so all changes are listed.
         if swapped or not (change.differs or alike):
             continue
         if text:
@@ -576,7 +583,7 @@ def _changes(answer: WhatIf) -> str:
 
 
 def _moved(answer: WhatIf, index: int) -> str:
-    """How the chance of an outcome changes, with as few decimals as show it."""
+    """Describe the change of an outcome's probability, with the fewest decimals that show it."""
     pointer = f"/outcomes/{index}"
     outcome = f"the chance of [{pointer}/outcome outcome]"
     before, after = quote_change(answer, f"{pointer}/before", f"{pointer}/after")
