@@ -426,7 +426,7 @@ def test_a_line_that_is_too_long_is_refused_unread(folder: Path) -> None:
     requests = [
         {"id": 1, "method": "initialize", "params": start},
         {"method": "notifications/initialized"},
-        {"id": "two", "method": "tools/call", "params": call},
+        {"method": "tools/call", "_": {"id": 9}, "id": "two", "params": call},
         {"id": 3, "method": "ping"},
     ]
     lines = [json.dumps({"jsonrpc": "2.0", **request}) for request in requests]

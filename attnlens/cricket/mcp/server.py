@@ -326,6 +326,7 @@ MAX_REQUEST_BYTES: Final = 4 << 20
 
 _CHUNK_BYTES: Final = 1 << 16
 _ID: Final = re.compile(rb'"id"\s*:\s*(-?\d{1,15}|"[^"\\\x00-\x1f]{0,64}")')
+_STRING_OR_BRACKET: Final = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]')
 
 
 class BoundedLines(io.RawIOBase):
@@ -377,11 +378,14 @@ class BoundedLines(io.RawIOBase):
         self._too_long = False
 
     def _refused(self) -> bytes:
-        found = _ID.search(self._line)
         method = f"a request of more than {self._max_bytes >> 20} MB is refused"
         request = {"jsonrpc": "2.0", "method": method}
-        if found:
-            request["id"] = json.loads(found[1])
+        depth = 0
+        for token in _STRING_OR_BRACKET.finditer(self._line):
+            depth += (token[0] in b"[{") - (token[0] in b"]}")
+            if depth == 1 and (found := _ID.match(self._line, token.start())):
+                request["id"] = json.loads(found[1])
+                break
         return json.dumps(request).encode() + b"\n"
 
 
