@@ -1,1 +1,1 @@
-"""One ball explained: attention read, claims tested, and the document that says so."""
+"""The explanation of one ball: its attention, its tested claims, and their document."""

@@ -1,9 +1,9 @@
-"""Asking the predictor about one ball with something hidden or replaced.
+"""Predictions for one ball with a part of the model's input hidden or replaced.
 
-The fusion is linear in the scales' vectors, so a prediction with one head changed is the intact one
-plus what the change of that scale's vector does to the logits. A replaced ball keeps its place, its
-players and the scoreboard; what happened on it is drawn from the balls of the same over of the same
-innings in all training matches.
+The fusion is linear in the vectors of the scales. If one head is changed, the new logits are the
+original logits plus the effect of the change of that scale's vector. If the outcome of a past ball
+is replaced, the ball keeps its position, its players and the scoreboard. The new outcome consists
+of the probabilities that were expected of the ball.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ Sets = Sequence[tuple[int, ...]]
 
 
 def ask(model: FullModel, graph: Batch, sequence: dict[str, Any]) -> Floats:
-    """Outcome probabilities of one row of a batch, ``(query, outcome)``."""
+    """Return the outcome probabilities of the first row of a batch, ``(query, outcome)``."""
     with torch.no_grad():
         logits = model({"graph_data": graph, "sequence": sequence})
     result: Floats = logits[0].double().softmax(-1).numpy()
@@ -54,10 +54,12 @@ def ask(model: FullModel, graph: Batch, sequence: dict[str, Any]) -> Floats:
 
 
 def under_masks(model: FullModel, batch: Batch, visible: NDArray[np.bool_]) -> Floats:
-    """Outcome probabilities of one ball, `window_batch`'s, under many masks, ``(mask, outcome)``.
+    """Return the outcome probabilities of one ball under many masks, ``(mask, outcome)``.
 
-    ``visible`` says which past balls exist, ``(mask, key)``. What is not visible is hidden from
-    every head.
+    Args:
+        batch: the result of `window_batch` for the ball.
+        visible: a boolean ``(mask, key)``, true for a past ball that is visible. A past ball that
+            is not visible is hidden from every head.
     """
     results = []
     for start in range(0, len(visible), _MASKS_AT_ONCE):
@@ -74,12 +76,18 @@ def under_knowledge(
     visible: NDArray[np.bool_],
     knowledge: dict[str, NDArray[np.bool_]],
 ) -> Floats:
-    """Probabilities with past balls *and* groups of knowledge taken away, ``(row, outcome)``.
+    """Return the outcome probabilities with past balls and other inputs hidden, ``(row, outcome)``.
 
-    A player's record that is taken away is taken from the past balls that player played in too, not
-    only from the current ball. ``visible`` is ``(row, key)``, ``knowledge`` by group ``(row,)``.
+    If a player's record is hidden, it is also hidden from the past balls that this player faced or
+    bowled.
+
+    Args:
+        batch: the result of `window_batch` for the ball.
+        visible: a boolean ``(row, key)``, true for a past ball that is visible.
+        knowledge: for each group of `KNOWLEDGE`, a boolean ``(row,)``, true if the group is
+            visible.
     """
-    # Whose records are known changes the past balls: one row of the batch for each such case.
+    # The past balls differ with the visible records, so each combination has its own batch row.
     has_striker, has_bowler = knowledge["striker's record"], knowledge["bowler's record"]
     cases, case = np.unique(has_striker + 2 * has_bowler, return_inverse=True)
     member = case[:, None] == np.arange(len(cases))
@@ -111,12 +119,16 @@ def under_knowledge(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScaleState:
-    """One scale's layer as it ran on one ball.
+    """The attention layer of one scale, as it ran on one ball.
 
-    ``query`` is ``(1, 1, hidden_dim)``; ``logits`` ``(head, key + 1)``, last the ball itself or
-    nothing, minus infinity where a key is hidden; ``values`` ``(head, key + 1, head width)``, which
-    heads that count lack;
-    ``head_outputs`` ``(1, 1, width)``; ``vector`` ``(hidden_dim,)``.
+    The last key is the ball itself. In a head that counts balls, it is the null key.
+
+    Attributes:
+        query: ``(1, 1, hidden_dim)``.
+        logits: ``(head, key + 1)``, minus infinity where a key is hidden.
+        values: ``(head, key + 1, head width)``; ``None`` for heads that count balls.
+        head_outputs: ``(1, 1, width)``.
+        vector: the output of the scale, ``(hidden_dim,)``.
     """
 
     block: RelationBlock
@@ -133,7 +145,11 @@ class ScaleState:
 
 
 class OneBall:
-    """One pass over one ball, `window_batch`'s, held so that single heads can be changed."""
+    """One forward pass over one ball, recorded so that single heads can be changed.
+
+    Args:
+        batch: the result of `window_batch` for the ball.
+    """
 
     def __init__(self, model: FullModel, batch: Batch) -> None:
         self.model = model
@@ -176,10 +192,14 @@ class OneBall:
         return result
 
     def under_masks(self, scale: str, head: int, visible: NDArray[np.bool_]) -> Floats:
-        """Probabilities with keys hidden from one head only, ``(mask, outcome)``.
+        """Return the probabilities with keys hidden from one head only, ``(mask, outcome)``.
 
-        ``visible`` is ``(mask, key)``, keys as the scale has them (overs on the long scale). The
-        head's weights on the others are renormalised; the ball itself, or nothing, stays.
+        The head's other weights are renormalised. The last key (the ball itself, or the null key)
+        is never hidden.
+
+        Args:
+            visible: a boolean ``(mask, key)`` over the keys of the scale, which are overs on the
+                long scale.
         """
         state = self.scales[scale]
         own = torch.ones(len(visible), 1, dtype=torch.bool)
@@ -190,8 +210,10 @@ class OneBall:
         return self.with_head(scale, head, read)
 
     def with_head(self, scale: str, head: int, read: Tensor) -> Floats:
-        """Probabilities ``(row, outcome)`` with what one head read replaced by ``(row, head
-        width)``.
+        """Return the probabilities with the output of one head replaced, ``(row, outcome)``.
+
+        Args:
+            read: the new outputs of the head, ``(row, head width)``.
         """
         state, block = self.scales[scale], self.scales[scale].block
         width = read.shape[-1]
@@ -215,11 +237,11 @@ def _repeated(count: int, value: Tensor) -> Tensor:
 
 
 class ExpectedOutcomes:
-    """One ball over past balls on some of which happened what was expected of them.
+    """One ball whose past balls can have the expected outcome instead of the actual one.
 
-    Such a ball keeps its position, its players and the scoreboard. Its outcome is replaced by the
-    probabilities that were expected of it, with their mean runs and probability of a boundary. The
-    relations see neither a wicket nor a boundary on it.
+    Such a past ball keeps its position, its players and the scoreboard. Its outcome is replaced by
+    the probabilities that were expected of it, with their mean runs and their probability of a
+    boundary. For the relations, the ball is neither a wicket nor a boundary.
     """
 
     def __init__(self, model: FullModel, batch: Batch) -> None:
@@ -228,7 +250,7 @@ class ExpectedOutcomes:
 
     @cached_property
     def _keys(self) -> tuple[Tensor, Tensor]:
-        """The past balls as they were and as they were expected, ``(1, past, hidden_dim)`` each."""
+        """The vectors of the past balls, actual and expected, ``(1, past, hidden_dim)`` each."""
         past = self.batch["sequence"]["past"]
         with torch.no_grad():
             expected = self.model.expected_of_past(past)
@@ -240,7 +262,11 @@ class ExpectedOutcomes:
             return self.model.past({"past": past}), as_expected
 
     def under_masks(self, recorded: NDArray[np.bool_]) -> Floats:
-        """Probabilities ``(mask, outcome)``; ``recorded (mask, past)`` is false where expected."""
+        """Return the outcome probabilities, ``(mask, outcome)``.
+
+        Args:
+            recorded: a boolean ``(mask, past)``, false for a past ball whose outcome is replaced.
+        """
         before: Balls = self.batch["sequence"]["balls"]
         own, expected = self._keys
         probs = [np.zeros((0, len(OUTCOMES)))]

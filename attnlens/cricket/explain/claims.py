@@ -1,14 +1,16 @@
-"""The claims of an explanation: about past balls, about what heads looked at, and about knowledge.
+"""The claims of an explanation: about past balls, about attention of heads, and about other inputs.
 
-*These balls mattered* is tested by hiding them from the whole model. *This head's look mattered* is
-tested by hiding what the head looked at from that head alone. A ball's effect is compared with the
-usual effect of hiding a ball in its position (`attnlens.cricket.predictor.predictor`), and
-`attnlens.evidence.trial` gives the verdict. Sets of balls are compared beyond what distance and
-players explain; sets that were chosen by who played them, beyond distance alone.
+To test whether past balls mattered, they are hidden from the whole model. To test whether a head's
+attention to balls mattered, they are hidden from that head only. The effect of a ball is compared
+with the usual effect of a ball in the same position (`attnlens.cricket.predictor.predictor`), and
+`attnlens.evidence.trial` gives the verdict. For a set of balls, the part that distance and players
+explain is subtracted. If the set was chosen by player, only the part that distance explains is
+subtracted.
 
-Knowledge other than past balls is tested here. Its effect is KL(full ‖ with that knowledge at its
-null). The controls hide other knowledge of the same kind: the records of players of whom the
-ratings have seen half to twice as many balls, or the scoreboards of earlier balls.
+Inputs other than past balls (`KNOWLEDGE`) are tested here. The effect of such an input is KL(full ‖
+prediction with the input hidden). For the null distribution, the input is first replaced by an
+alternative and then hidden. An alternative is the record of a player with half to twice as many
+rated balls, or the scoreboard of an earlier ball.
 """
 
 from __future__ import annotations
@@ -75,10 +77,10 @@ _BOUNDARY: Final = (OUTCOME_INDEX["4"], OUTCOME_INDEX["6"])
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BallClaim(generic.Claim):
-    """Something the explanation says, and the balls to hide to test it.
+    """A claim of the explanation, and the balls to hide to test it.
 
-    ``removed`` and ``window`` are indices of balls in the innings, both empty for a claim
-    about what was known.
+    ``removed`` and ``window`` are indices of balls in the innings. Both are empty for a claim about
+    another input.
     """
 
     kind: ClaimKind
@@ -87,12 +89,12 @@ class BallClaim(generic.Claim):
 
     @property
     def family(self) -> str:
-        """All claims of a page are corrected together."""
+        """Return ``page``: the p-values of all claims of a page are corrected together."""
         return "page"
 
 
 def names_of(balls: Sequence[WindowBall]) -> str:
-    """``ball 7.1`` or ``balls 6.2, 7.1``, oldest first."""
+    """Return ``ball 7.1`` or ``balls 6.2, 7.1``, oldest first."""
     labels = [ball.label for ball in sorted(balls, key=lambda ball: ball.index)]
     return f"ball{'s' * (len(labels) > 1)} {', '.join(labels)}"
 
@@ -104,10 +106,11 @@ def claims_of(
     *,
     all_outcomes: bool = False,
 ) -> list[BallClaim]:
-    """What is said of past balls: first of the balls themselves, then of each head's look.
+    """Return the claims about past balls: first about the balls themselves, then about each head.
 
-    ``total`` is attention over all paths to each past ball ``(past,)``; with ``all_outcomes``
-    claims are about the whole distribution, and not about one outcome.
+    Args:
+        total: each past ball's share of the attention over all heads, ``(past,)``.
+        all_outcomes: whether the claims are about the whole distribution instead of one outcome.
     """
     return [*_of_balls(window, total, all_outcomes), *_of_heads(scales)]
 
@@ -169,7 +172,7 @@ def _of_heads(scales: Mapping[str, ScaleAttention]) -> Iterator[BallClaim]:
             looked_at, claimed = names_of(balls), len(balls)
             keys = sum(weight > 0 for weight in row)
             if scale == "long":
-                # The head saw one summary of the over: its balls cannot be told apart.
+                # The head sees one summary of each over, so only whole overs can be hidden.
                 over = balls[0].over
                 balls = [ball for ball in attention.balls if ball.over == over]
                 looked_at = f"over {over} ({names_of(balls)})"
@@ -210,14 +213,17 @@ _PLAYERS: Final = {
 
 
 def has_record(window: BallWindow, group: str) -> bool:
-    """Whether the ratings have met the player of a group of `KNOWLEDGE`; true of other groups."""
+    """Return whether the ratings know the player of a group; true for a group without a player."""
     if group not in _PLAYERS:
         return True
     return bool(window.arrays.met[_PLAYERS[group][0]][window.delivery.index - 1])
 
 
 def knowledge_claims(window: BallWindow) -> dict[str, BallClaim]:
-    """By group of `KNOWLEDGE`; a player never met has no record to claim anything of."""
+    """Return the claim about each group of `KNOWLEDGE`.
+
+    There is no claim about the record of a player who is new to the model.
+    """
     innings, ball = window.innings, window.delivery
     board: ClaimKind = "the scoreboard"
     score = f"the scoreboard ({ball.score_before}/{ball.wickets_before}, over {ball.over})"
@@ -242,7 +248,7 @@ def knowledge_claims(window: BallWindow) -> dict[str, BallClaim]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Knowledge:
-    """What is known of one ball beside past balls, to hide or to replace by another's."""
+    """The inputs of one ball other than past balls, which can be hidden or replaced."""
 
     predictor: TrainedPredictor
     window: BallWindow
@@ -250,9 +256,14 @@ class Knowledge:
     def predict(
         self, alternatives: Mapping[str, NDArray[np.int64]]
     ) -> tuple[Floats, dict[str, Floats]]:
-        """Probabilities without each group of `KNOWLEDGE`, and with alternatives in its place.
+        """Return the probabilities with each group of `KNOWLEDGE` hidden, or replaced.
 
-        ``(group, outcome)``, and by group ``(alternative, outcome)``.
+        Args:
+            alternatives: for some groups, the result of the method `alternatives`.
+
+        Returns:
+            The probabilities with each group hidden ``(group, outcome)``, and for each group those
+            with its alternatives ``(alternative, outcome)``.
         """
         rows = len(KNOWLEDGE) + sum(map(len, alternatives.values()))
         graph: Batch = take(self.window.batch["graph_data"], [0] * rows)
@@ -272,7 +283,11 @@ class Knowledge:
         return probs[: len(KNOWLEDGE)], {group: probs[index] for group, index in slices.items()}
 
     def alternatives(self, group: str, generator: np.random.Generator) -> NDArray[np.int64]:
-        """Indices of what may stand in a group's place, in the order in which it is tried."""
+        """Return the indices of the alternatives for a group, in random order.
+
+        They are rows of a rating table, or positions of earlier balls for the scoreboard. The
+        result is empty if the group has no alternatives.
+        """
         if group == "scoreboard":
             past = len(self.window.past)
             return generator.permutation(np.arange(max(0, past - _SCOREBOARD_BALLS), past))
@@ -320,17 +335,17 @@ def compare_knowledge(
     trial: Trial[BallClaim],
     choose: Callable[[Floats], tuple[Outcome | None, bool]],
 ) -> tuple[list[ClaimTest[BallClaim]], int]:
-    """Tests of what each group of `KNOWLEDGE` adds, compared with others like it.
+    """Test each group of `KNOWLEDGE` against alternatives of the same kind.
 
-    What a page is about is chosen with the group known. So each alternative in the group's place is
-    tested on what a page about its own prediction would be about.
+    The explained outcome of a page was chosen while the group was visible. Each alternative is
+    therefore tested on the outcome that would be explained with the alternative's own prediction.
 
     Args:
-        choose: from probabilities ``(11,)`` to the subject, ``None`` for the whole distribution,
-            and whether it is less likely than usual.
+        choose: a function from probabilities ``(11,)`` to the explained outcome (``None`` for the
+            whole distribution), and whether this outcome is less likely than usual.
 
     Returns:
-        the tests, and how many masks were asked about.
+        The tests, and the number of evaluated masks.
     """
     knowledge = Knowledge(predictor, window)
     alternatives = {
@@ -369,7 +384,11 @@ def compare_knowledge(
 def _change_of(
     choose: Callable[[Floats], tuple[Outcome | None, bool]], before: Floats, after: Floats
 ) -> float:
-    """How far the subject of a prediction moves the way it stands apart: log-odds, or nats."""
+    """Return how much the explained outcome's log-odds change when an input is hidden.
+
+    A positive change is a decrease, or an increase if the outcome is less likely than usual. For
+    the whole distribution, the change is in nats.
+    """
     subject, lowers = choose(before)
     if subject is None:
         return float(divergence(before, after))
@@ -385,7 +404,7 @@ _BALLS: Final = "balls"
 
 
 def groups_of(window: BallWindow) -> dict[str, list[int]]:
-    """Past balls by group, positions on the key axis; each under the first that fits."""
+    """Return the positions of the past balls by group; a ball is in the first group that fits."""
     tests = {
         "this over": "same_over",
         "this bowler to this batter": "same_matchup",
@@ -402,10 +421,10 @@ def groups_of(window: BallWindow) -> dict[str, list[int]]:
 
 
 def contributions_of(predictor: TrainedPredictor, window: BallWindow) -> Contributions:
-    """Exact Shapley values of ten groups: four of knowledge, six of past balls.
+    """Return the exact Shapley values of ten groups: four of other inputs, and six of past balls.
 
-    They are in probability and sum to the full prediction minus the baseline. A group without a
-    ball is not played, and its part is zero.
+    The values are in probability and sum to the prediction minus the baseline. A group without
+    balls has the value zero.
     """
     past = len(window.past)
 
@@ -418,7 +437,7 @@ def contributions_of(predictor: TrainedPredictor, window: BallWindow) -> Contrib
 
 
 def baseline_only(predictor: TrainedPredictor, window: BallWindow) -> Floats:
-    """The prediction with every group taken away, ``(11,)``."""
+    """Return the prediction with every group hidden, ``(11,)``."""
     nothing = {group: np.zeros(1, bool) for group in KNOWLEDGE}
     visible = np.zeros((1, len(window.past)), bool)
     result: Floats = under_knowledge(predictor.model, window.batch, visible, nothing)[0]
@@ -432,11 +451,15 @@ def gather_evidence(
     *,
     outcome: str | None = None,
 ) -> BallEvidence:
-    """Run every intervention on one ball: groups, single balls, claims.
+    """Run every intervention on one ball: for groups, for single balls, and for claims.
 
-    Draws are from a seed that depends on the match, the innings and the ball only, so the same
-    question has the same answer. Effects are nats between the chance of ``outcome``, else the
-    story's, and that of any other, before and after; of ``all`` the whole distribution.
+    Random draws are seeded by the match, the innings and the ball, so the same question has the
+    same answer.
+
+    Args:
+        outcome: the explained outcome, or ``all`` for the whole distribution; by default, the
+            outcome that `subject_of` chooses. Effects are in nats. Unless it is ``all``, they
+            compare the probability of this outcome with that of all others together.
     """
     shapley = contributions_of(predictor, window)
     trial = trial_of(predictor, window, reading, outcome=outcome)
@@ -460,10 +483,11 @@ def gather_evidence(
 def with_outcomes_replaced(
     trial: Trial[BallClaim], tests: Sequence[BallClaimTest]
 ) -> list[BallClaimTest]:
-    """Supported claims about past balls with whether what *happened* on them matters by itself.
+    """Add a second test to supported claims: whether the *outcomes* of their balls matter.
 
-    What happened on the balls is replaced by what was expected of them, and the claim tested again
-    at that site. The second test is made only where the first one holds, at the same level.
+    In the second test, the outcomes of the balls are replaced by what was expected of them. Only
+    claims about past balls that are supported in the first test are tested again, at the same
+    level.
     """
     supported = [
         number
@@ -478,7 +502,7 @@ def with_outcomes_replaced(
 
 
 def matters_by_itself(test: BallClaimTest, outcome: int | None) -> bool:
-    """Whether what happened on a claim's balls matters: the second test holds."""
+    """Return whether the second test shows that the outcomes of a claim's balls matter."""
     second = test.outcomes_replaced
     if second is None or second.p is None or second.p > Q_LEVEL:
         return False
@@ -487,7 +511,7 @@ def matters_by_itself(test: BallClaimTest, outcome: int | None) -> bool:
 
 
 def with_controls(trial: Trial[BallClaim], tests: Sequence[BallClaimTest]) -> list[BallClaimTest]:
-    """Tests of claims about past balls with the probabilities when control sets are hidden."""
+    """Add the probabilities with control sets hidden to the tests of claims about past balls."""
     claims = [
         number
         for number, test in enumerate(tests)
@@ -509,13 +533,17 @@ def trial_of(
     *,
     outcome: str | None = None,
 ) -> Trial[BallClaim]:
-    """The test that claims about a ball are put to; ``outcome`` as for `gather_evidence`."""
+    """Return the `Trial` for the claims about a ball.
+
+    Args:
+        outcome: as in `gather_evidence`.
+    """
     subject, lowers = subject_of(window, reading.probabilities, outcome)
     rule, _ = subject_of(window, reading.probabilities)
     key = f"{window.match.match_id}/{window.innings.number}/{window.delivery.index}"
     seed = zlib.crc32(key.encode())
     usual, reference = usual_changes(predictor, window, subject, lowers, by_rule=subject == rule)
-    # What is usual of an outcome replaced by the expected one is its size alone.
+    # The mean was measured by hiding balls, so it does not apply if outcomes are replaced.
     replaced = {index: (0.0, deviation) for index, (_, deviation) in usual.items()}
     return Trial(
         _sites(predictor, window, reading),
@@ -548,11 +576,22 @@ def usual_changes(
     *,
     by_rule: bool,
 ) -> tuple[dict[int, tuple[float, float]], ReferenceDistribution | None]:
-    """What hiding a ball alike in distance and players does in other innings, as claimed.
+    """Return, for each past ball, the usual change when a similar ball is hidden.
 
-    Mean and standard deviation for each past ball by its index, and the distribution of so many
-    deviations: of pages about what is furthest from usual, where the subject was chosen ``by_rule``
-    too; else of the outcome whatever the page.
+    The usual change was measured in other innings, on balls at a similar distance and with the same
+    players. It is signed in the claimed direction.
+
+    Args:
+        subject: the explained outcome, or ``None`` for the whole distribution.
+        lowers: whether claims say that balls lower the probability of ``subject``.
+        by_rule: whether ``subject`` is the outcome that `subject_outcome` chooses. If so, the usual
+            change was measured on outcomes that were chosen by the same rule. Otherwise it was
+            measured on ``subject`` for all balls.
+
+    Returns:
+        The mean and the standard deviation by index of the past ball, and the distribution of
+        standardised deviations from the mean. The distribution is ``None`` if it was not measured
+        or there is no past ball.
     """
     if not window.past:
         return {}, None
@@ -590,7 +629,11 @@ def rarity_of(
     trial: Trial[BallClaim],
     subject: Outcome | None,
 ) -> dict[int, float | None]:
-    """The share of balls alike in other innings whose effect, of either sign, is as large."""
+    """Return the share of similar balls in other innings whose effect is at least as large.
+
+    Effects in both directions count. The share is ``None`` for every ball if no distribution was
+    measured.
+    """
     usual, reference = usual_changes(predictor, window, subject, trial.lowers, by_rule=False)
     loo = trial.leave_one_out(MODEL)
     rarity: dict[int, float | None] = dict.fromkeys(usual)
@@ -619,7 +662,7 @@ def _sites(
     for scale, attention in reading.scales.items():
         keys = ball.scales[scale].keys
         for number in range(len(attention.patterns)):
-            # The long scale's keys are overs: hidden one by one.
+            # The keys of the long scale are overs, so whole overs are hidden.
             over = scale == "long"
             sites[site_of(scale, number)] = AblationSite(
                 partial(ball.under_masks, scale, number),
@@ -630,7 +673,6 @@ def _sites(
 
 
 def _by_overs(attention: ScaleAttention, claim: generic.Claim) -> generic.Claim:
-    """A claim about balls as the long scale's head sees it, whose keys are overs."""
     over_of = {ball.index: ball.over for ball in attention.balls}
     return replace(
         claim,

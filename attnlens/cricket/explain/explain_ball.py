@@ -1,7 +1,4 @@
-"""Explaining one ball: read it, run the model, read its attention, test it, write it down.
-
-Numbers become percentage points, and are rounded, here and once.
-"""
+"""Explain one ball: read its attention, test the claims, and build the explanation."""
 
 from __future__ import annotations
 
@@ -98,18 +95,20 @@ def explain_ball(
     history: bool = False,
     outcome: str | None = None,
 ) -> types.Explanation:
-    """The explanation of one ball, without words: `attnlens.cricket.words.narrative.in_words`.
+    """Return the explanation of one ball, without its sentences.
+
+    `attnlens.cricket.words.narrative.in_words` adds the sentences.
 
     Args:
-        evidence: run the interventions; without them attention is shown and not tested.
+        evidence: whether to run the interventions. Without them, attention is shown but not tested.
         history: whether the predictor's ratings are those of the match's date.
-        outcome: the outcome to explain; without, that of
-            `attnlens.cricket.explain.reading.subject_outcome`.
-            Effects, p and verdicts are about its chance against that of any other; with ``all``
-            about the whole distribution.
+        outcome: the outcome to explain, or ``all`` for the whole distribution; by default, the
+            outcome that `attnlens.cricket.explain.reading.subject_outcome` chooses. Effects,
+            p-values and verdicts compare the probability of this outcome with that of all others
+            together.
 
     Raises:
-        InputError: no such outcome.
+        InputError: there is no such outcome.
     """
     outcome = None if outcome is None else parse_outcome(outcome)
     if outcome not in (None, ALL, *OUTCOMES):
@@ -179,10 +178,12 @@ def prediction(
     usual: Floats,
     subject: Outcome,
 ) -> types.BallPrediction:
-    """The forecast, what is usual, the baseline ``(11,)`` each, and the surprise of what happened.
+    """Return the probabilities of the outcomes, and the surprise of the actual outcome.
 
-    ``calibration`` is how often calls like these came true, ``subject`` the outcome that the
-    explanation is about.
+    Args:
+        full, baseline, usual: the predicted, the baseline and the usual probabilities ``(11,)``.
+        calibration: how often predictions like these came true.
+        subject: the outcome that the explanation is about.
     """
     at = OUTCOME_INDEX[subject]
     figures_by_outcome = zip(OUTCOMES, *map(_rounded_all, (full, baseline, usual)), strict=True)
@@ -204,7 +205,7 @@ def prediction(
 
 
 def copy_fields(model: type[BaseModel], source: object) -> dict[str, Any]:
-    """The fields of a model that an object has by the same name."""
+    """Return the attributes of ``source`` that have the name of a field of ``model``."""
     return {name: getattr(source, name) for name in model.model_fields if hasattr(source, name)}
 
 
@@ -275,7 +276,7 @@ def _within_ball(reading: Reading) -> types.WithinBall:
 
 
 def outcome_points(points: Floats) -> tuple[types.OutcomePoints, ...]:
-    """Changes in percentage points ``(11,)``, one entry per outcome."""
+    """Return changes in percentage points ``(11,)`` as one entry per outcome."""
     return tuple(
         types.OutcomePoints(outcome=outcome, points=rounded(value))
         for outcome, value in zip(OUTCOMES, points.tolist(), strict=True)
@@ -397,9 +398,11 @@ def _claim(
 
 
 def top_change(before: Floats, after: Floats, subjects: Sequence[int] = ()) -> types.TopChange:
-    """The outcome that moves most, or of ``subjects`` alone, when something is hidden.
+    """Return the outcome whose probability changes most.
 
-    ``before`` and ``after`` are probabilities ``(11,)``.
+    Args:
+        before, after: probabilities ``(11,)``.
+        subjects: the outcomes (columns) to choose from; by default, all outcomes.
     """
     moves = after - before
     largest = max(subjects or range(len(moves)), key=lambda at: abs(float(moves[at])))
@@ -450,7 +453,7 @@ def _aspect(test: BallClaimTest, outcome: int | None) -> types.BallAspect | None
 
 
 def model_particulars(predictor: TrainedPredictor) -> types.Model:
-    """Which weights answered, and what they had seen."""
+    """Return the name, the digest and the training dates of the checkpoint."""
     until = predictor.ratings.until
     return types.Model(
         name=predictor.name,
@@ -463,7 +466,7 @@ def model_particulars(predictor: TrainedPredictor) -> types.Model:
 
 
 def match_facts(match: Match, window: BallWindow) -> types.MatchFacts:
-    """The match, as its file describes it."""
+    """Return the facts of the match."""
     name = match.event.get("name")
     return types.MatchFacts.model_validate(
         {
@@ -478,7 +481,7 @@ def match_facts(match: Match, window: BallWindow) -> types.MatchFacts:
 
 
 def ball_facts(window: BallWindow, reference: BallReference) -> types.BallFacts:
-    """The ball, and the scoreboard as it stood before it."""
+    """Return the facts of the ball, and the scoreboard before it."""
     innings, ball = window.innings, window.delivery
     progress, entry = progress_before(window.match, innings, ball), scorebook_before(innings, ball)
     rates = {"required_rate": progress.required_rate, "run_rate": progress.run_rate}
@@ -536,10 +539,11 @@ def _what_happened(ball: Delivery) -> types.BallResult:
 def flags_of(
     window: BallWindow, predictor: TrainedPredictor, *, evidence: bool, history: bool = False
 ) -> tuple[types.Caution, ...]:
-    """Cautions, each a name and a sentence.
+    """Return the cautions for a ball, each with a flag and a sentence.
 
-    ``evidence``: whether interventions were run; ``history``: whether the match's own history
-    brought the ratings to its date.
+    Args:
+        evidence: whether the interventions were run.
+        history: whether the ratings are those of the match's date.
     """
     flags = [
         *_about_ball(window.match, window.innings, window.arrays, window.delivery),

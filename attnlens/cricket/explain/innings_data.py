@@ -1,7 +1,8 @@
-"""A match and its innings as plain data for a page: the score, what is expected, where it looks.
+"""A match and its innings as plain data for a page: the score, the predictions and the attention.
 
-Attention goes as bytes: each head's row is a share of its own largest weight in 1/255ths, and
-that weight stands beside it, so a whole innings fits in some hundred kilobytes.
+Attention is encoded as bytes, so that a whole innings needs only a few hundred kilobytes. The
+weights of a head for one ball are stored in units of 1/255 of the largest weight, together with
+that weight.
 """
 
 from __future__ import annotations
@@ -62,15 +63,16 @@ _LEVELS = 255
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InningsReading:
-    """One recorded pass over an innings.
+    """The predictions and the attention of one pass over an innings.
 
     Attributes:
-        probabilities, usual: of the outcomes ``(ball, 11)``.
-        scales: by scale the weights on the past ``(head, ball, place)``, and on the ball itself
-            ``(head, ball)``. Places are distances, the ball before first; of the long scale overs
-            from 0.
-        carries: each head's part of what the past does to a ball ``(head, ball)``, scale by scale.
-        total: attention over all heads, by distance ``(ball, place)``.
+        probabilities, usual: the predicted and the usual outcome probabilities ``(ball, 11)``.
+        scales: for each scale, the weights on the past ``(head, ball, place)`` and on the last key
+            ``(head, ball)``. A place is a distance, which starts at the previous ball; on the long
+            scale, a place is an over, from 0.
+        carries: for each head, its share of the effects of hiding the past from each head in turn,
+            ``(head, ball)``; the heads of all scales in order.
+        total: the attention over all heads by distance, ``(ball, place)``.
     """
 
     probabilities: Floats32
@@ -82,7 +84,7 @@ class InningsReading:
 
 @one_thread()
 def read_encoded(arrays: InningsArrays, predictor: TrainedPredictor) -> InningsReading:
-    """Run the predictor over every delivery of an innings and read its attention."""
+    """Run the predictor on every delivery of an innings, and read its attention."""
     model = predictor.model
     batch, _ = training_batch([arrays])
     with (
@@ -116,7 +118,7 @@ def _scale(entry: AttentionRecord, scale: str) -> tuple[Floats32, Floats32]:
 
 
 def _by_distance(rows: Floats32) -> Floats32:
-    """``(..., ball, key)`` as ``(..., ball, distance)``, the ball before first."""
+    """Rearrange ``(..., ball, key)`` to ``(..., ball, distance)``; the previous ball is first."""
     balls, keys = rows.shape[-2:]
     first = balls - keys
     by_distance = np.zeros((*rows.shape[:-1], max(balls - 1, 0)), np.float32)
@@ -129,14 +131,14 @@ def _by_distance(rows: Floats32) -> Floats32:
 def _total(
     prediction: Prediction, effects: Mapping[str, Floats], overs: NDArray[np.int64]
 ) -> Floats32:
-    """Attention over all heads by distance, as `attnlens.cricket.explain.reading.Reading.total`."""
+    """Return `attnlens.cricket.explain.reading.Reading.total` of every ball, by distance."""
     balls = len(overs)
     probs = prediction.logits[0].double().softmax(-1).numpy()
     added = np.zeros((balls, balls, probs.shape[-1]))
     for scale, weights in prediction.scales.items():
         parts = past_parts(scale, weights[0, ..., :-1].double().numpy())
         by_key = np.einsum("qho,hqk->qko", effects[scale], parts)
-        if scale == "long":  # an over's weight is split over its balls
+        if scale == "long":  # an over's weight is split evenly over its balls
             by_key = by_key[:, overs] / np.bincount(overs)[overs, None]
         added[:, balls - by_key.shape[1] :] += by_key
     total = past_shares_of(size_of(probs[:, None], added))
@@ -145,7 +147,7 @@ def _total(
 
 
 def shown_match(match: Match) -> Json:
-    """The match without its balls: what it is, how it ended, and its innings."""
+    """Return the match without its balls: its facts, its result and its innings."""
     event = match.event.get("name")
     return {
         "match_id": match.match_id,
@@ -171,10 +173,10 @@ def shown_match(match: Match) -> Json:
 
 @one_thread()
 def shown_innings(match: Match, number: int, predictor: TrainedPredictor) -> Json:
-    """Every ball of an innings, with what the model expects of it and where it looks.
+    """Return every ball of an innings, with its prediction and its attention.
 
     Raises:
-        BallNotFoundError: there is no such innings.
+        BallNotFoundError: the match has no such innings.
     """
     innings = innings_numbered(match, number)
     document: Json = {
@@ -202,7 +204,7 @@ def shown_innings(match: Match, number: int, predictor: TrainedPredictor) -> Jso
 
 
 def shown_people(match: Match) -> list[Json]:
-    """Who faced or bowled a ball in each innings, and which was the first."""
+    """Return each player's first ball as batter and first ball as bowler in each innings."""
     people: dict[tuple[int, str, str], Json] = {}
     for innings in match.innings:
         for ball in innings.deliveries:
@@ -214,7 +216,7 @@ def shown_people(match: Match) -> list[Json]:
 
 
 def sides_of_innings(match: Match, innings: Innings) -> tuple[list[str], list[str]]:
-    """Who could bat in an innings, and who could bowl."""
+    """Return the players who could bat in an innings, and the players who could bowl."""
 
     def side(team: str) -> list[str]:
         squad = match.players.get(team)
@@ -247,9 +249,10 @@ def _heads(predictor: TrainedPredictor, scale: str) -> Iterator[Json]:
 
 
 def _balls(match: Match, innings: Innings) -> Iterator[Json]:
-    """Each delivery in words, with the score before it and its players' figures so far.
+    """Yield each delivery in words, with the score and the figures of its players before it.
 
-    The figures: runs and balls of the batter and of the other one; the bowler's wickets and runs.
+    The figures are the runs and balls of the batter and of the non-striker, and the bowler's
+    wickets and runs.
     """
     for ball, entry in zip(innings.deliveries, scorebook(innings), strict=True):
         bowling, progress = entry.bowling, progress_before(match, innings, ball)
@@ -286,7 +289,7 @@ def _outcome(ball: Delivery) -> str:
 
 
 def _rates(progress: Progress) -> str:
-    """``19 needed from 24, 4.8 an over``; ``7.9 an over, 54 balls left``."""
+    """Return ``19 needed from 24, 4.8 an over``, or ``7.9 an over, 54 balls left``."""
     left, rate = progress.left, progress.required_rate
     if progress.required is not None:
         balls = "" if left is None else f" from {left}"
@@ -302,7 +305,6 @@ def _floats(array: Floats | Floats32) -> str:
 
 
 def _bytes(array: NDArray[np.float32]) -> dict[str, str]:
-    """Shares of each row's largest, and these: ``(..., row, place)``, ``(..., row)``."""
     largest = array.max(-1, initial=0.0)
     scaled = np.divide(
         _LEVELS * array, largest[..., None], out=np.zeros_like(array), where=largest[..., None] > 0

@@ -1,4 +1,4 @@
-"""Documents that are written as JSON and read back, and the names that attnlens 0.2 wrote."""
+"""JSON documents that can be read back, and the upgrade of documents that attnlens 0.2 wrote."""
 
 from __future__ import annotations
 
@@ -16,13 +16,17 @@ from attnlens.render.safe import visible
 
 
 class JsonDocument(Plain):
-    """Plain JSON types all through; `to_json` and `from_json` are exact inverses.
+    """The base of documents whose values are of plain JSON types.
+
+    `to_json` and `from_json` are exact inverses.
 
     Attributes:
-        noun: what it is, as in "not an explanation".
-        remedy: what to do about a file that is not one.
-        rendered_as: how the functions of `attnlens.cricket.pages.documents` that show it begin.
-        earlier_schemas: those with fewer fields; the fields they lack are null or empty.
+        noun: the kind of document in error messages, such as "an explanation".
+        remedy: what error messages advise for a file of another kind.
+        rendered_as: the prefix of the functions in `attnlens.cricket.pages.documents` that show the
+            document.
+        earlier_schemas: the earlier schema versions that can be read. Fields that such a document
+            lacks are null or empty.
     """
 
     noun: ClassVar[str]
@@ -39,11 +43,11 @@ class JsonDocument(Plain):
         return {**data, "schema_version": current}
 
     def to_dict(self) -> Json:
-        """The same as dictionaries and lists, keys in the order in which they are written."""
+        """Return the document as dictionaries and lists, with keys in the order of the fields."""
         return self.model_dump(mode="json")
 
     def to_json(self, indent: int | None = None) -> str:
-        """One JSON document; on one line without ``indent``."""
+        """Return the document as JSON, on one line if ``indent`` is None."""
         pair = (",", ":") if indent is None else None
         return json.dumps(
             self.to_dict(), ensure_ascii=False, allow_nan=False, indent=indent, separators=pair
@@ -51,10 +55,11 @@ class JsonDocument(Plain):
 
     @classmethod
     def from_dict(cls, data: Any) -> Self:
-        """Checks plain data.
+        """Validate plain data and return the document.
 
         Raises:
-            InputError: with the JSON pointer of the first thing that is wrong.
+            InputError: the data is not such a document. The message has the JSON pointer of the
+                first error.
         """
         try:
             return cls.model_validate(data)
@@ -63,7 +68,11 @@ class JsonDocument(Plain):
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
-        """Reads what `to_json` wrote; raises as `from_dict`."""
+        """Read the JSON that `to_json` wrote.
+
+        Raises:
+            InputError: as in `from_dict`.
+        """
         try:
             return cls.model_validate_json(text)
         except ValidationError as error:
@@ -95,7 +104,7 @@ class JsonDocument(Plain):
                 )
         first, further = errors[0], len(errors) - 1
         steps = [str(step) for step in first["loc"]]
-        # After a head's key pydantic puts the kind of head it tried, which the data does not have.
+        # Pydantic adds the type of head after the head's key, but the data has no such step.
         if "attention_by_head" in steps:
             kind = steps.index("attention_by_head") + 2
             del steps[kind : kind + 1]
@@ -108,7 +117,7 @@ class JsonDocument(Plain):
 
 
 def upgraded(data: Json) -> Json:
-    """An explanation of schema 1.0 as one of 2.0 (the changelog has the table of names)."""
+    """Return an explanation of schema 1.0 in schema 2.0; the changelog lists the renamed keys."""
     data = copy.deepcopy(data)
     prediction = data["prediction"]
     prediction["subject"] = subject = prediction.pop("story_outcome")
@@ -121,7 +130,7 @@ def upgraded(data: Json) -> Json:
         claim["control_sets"] = claim["controls"]
         claim["controls"] = claim["about"] = claim["replaced"] = None
         claim["opposing"] = 0
-        if claim.get("effect_log_odds") is not None:  # there the change, here what hiding takes
+        if claim.get("effect_log_odds") is not None:  # 1.0: the change; 2.0: the decrease
             claim["effect_log_odds"] = -claim["effect_log_odds"]
     for layer in data["within_ball"]["layers"]:
         for node in layer["nodes"]:

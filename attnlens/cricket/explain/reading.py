@@ -1,4 +1,4 @@
-"""What the predictor did with a ball, as numbers: its attention, and the outcome of its story."""
+"""Read the predictor's attention to past balls, and choose the outcome to explain."""
 
 from __future__ import annotations
 
@@ -53,16 +53,20 @@ RELATION_HEADS: Final = ("same_bowler", "same_batsman")
 
 @dataclass(frozen=True, slots=True)
 class ScaleAttention:
-    """What one scale paid attention to, of past ``balls``, oldest first.
+    """The attention of the heads of one scale to the past ``balls``, oldest first.
+
+    Attributes other than ``scale``, ``current`` and ``balls`` have one entry for each head.
 
     Attributes:
-        rows: one per head: the weight of each ball; ``own``: its weight on the current ball itself.
-        carries: what each head carries, see `Paths`.
-        patterns: what each head started as, ``None`` for a free head.
-        sees: the relation that each head is restricted to, ``None`` for one that is not.
-        earned: the name each head has earned, or ``unspecialised``.
-        bias_shares: how much of each head's preference among balls is built-in bias.
-        over_weights: for the long scale, per head the weight of each over.
+        current: the index of the current ball.
+        rows: the weight on each ball.
+        own: the weight on the current ball itself, or on the null key.
+        carries: the head's share of the effects of hiding the past from each head in turn.
+        patterns: the result of `head_patterns`.
+        sees: the relation that the head is restricted to, or ``None``.
+        earned: the name that the head's measured behaviour supports, or ``unspecialised``.
+        bias_shares: the result of the function `bias_shares`.
+        over_weights: the weight on each over; only for the long scale.
     """
 
     scale: Scale
@@ -79,13 +83,19 @@ class ScaleAttention:
 
 
 def ranked(balls: Sequence[WindowBall], row: Sequence[float]) -> list[int]:
-    """Positions by weight, the later ball first where two weigh the same; none of weight 0."""
+    """Return the positions of the balls by weight, the largest first.
+
+    Of two equal weights, the later ball is first. Balls whose weight rounds to 0 are left out.
+    """
     order = sorted(range(len(balls)), key=lambda at: (-row[at], -balls[at].index))
     return [at for at in order if rounded(row[at]) > 0]
 
 
 def aggregate(attention: ScaleAttention) -> types.AggregateAttention:
-    """The mean over heads, renormalised over past balls, each ball under the first that fits."""
+    """Return the share of the past attention of all heads on each kind of ball.
+
+    Each ball is counted once, under the first kind that fits it.
+    """
     parts = dict.fromkeys(types.AggregateAttention.model_fields, 0.0)
     for at, ball in enumerate(attention.balls):
         fitting = (name for name in RELATION_HEADS if name in ball.relations)
@@ -97,7 +107,7 @@ def aggregate(attention: ScaleAttention) -> types.AggregateAttention:
 
 
 def shares(attention: ScaleAttention) -> tuple[types.RelationShare, ...]:
-    """Each relation's share of past attention, and the share that uniform attention would give."""
+    """Return each relation's share of past attention, and its share if attention were uniform."""
     total = sum(sum(row) for row in attention.rows)
 
     def share_of(relation: str) -> types.RelationShare:
@@ -116,7 +126,7 @@ def shares(attention: ScaleAttention) -> tuple[types.RelationShare, ...]:
 
 
 def note_on(balls: Sequence[WindowBall]) -> str | None:
-    """What all listed balls have in common, if there are at least two and they do."""
+    """Return what all balls have in common, or ``None``; it needs at least two balls."""
     if len(balls) < 2:
         return None
     traits: tuple[tuple[str, Callable[[WindowBall], bool]], ...] = (
@@ -135,10 +145,12 @@ def heat_map(
     batter: str,
     effects: Mapping[int, float] | None = None,
 ) -> types.HeatMap | types.LongHeatMap:
-    """The inner heat map of what the heads of one scale looked at.
+    """Return the heat map of one scale.
 
-    ``bowler`` and ``batter`` are of the current ball. ``effects`` are nats that hiding a ball alone
-    does, by its index; ``None`` where they were not measured.
+    Args:
+        bowler, batter: the players of the current ball.
+        effects: for each ball index, the effect of hiding only that ball, in nats; ``None`` if it
+            was not measured.
     """
     balls = attention.balls
     kind = types.LongHeatMap if attention.over_weights is not None else types.HeatMap
@@ -216,15 +228,17 @@ SITES: Final[dict[str, str]] = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Paths:
-    """The ways from past balls to one prediction: the heads, and what each adds to it.
+    """The paths from past balls to one prediction through the heads, and what each head adds.
 
     Attributes:
         probs: the prediction ``(outcome,)``.
-        gates: fusion weights by the names of `FUSED`.
-        scales: weights on past keys by scale ``(head, key)``; for ``long`` a key is an over.
-        own: the weight on the last key, the ball itself or nothing, by scale ``(head,)``.
-        head_effects: of `head_effects`, by scale ``(head, outcome)``.
-        over_of: the over of each past ball, -1 where ``long`` does not see it ``(past,)``.
+        gates: the fusion weights by the names of `FUSED`.
+        scales: for each scale, the weights on past keys ``(head, key)``; a key of ``long`` is an
+            over.
+        own: for each scale, the weight on the last key ``(head,)``: the ball itself, or the null
+            key.
+        head_effects: for each scale, the result of the function `head_effects` ``(head, outcome)``.
+        over_of: the over of each past ball ``(past,)``, or -1 if ``long`` does not see the ball.
     """
 
     probs: Floats
@@ -236,13 +250,16 @@ class Paths:
 
     @property
     def carries(self) -> dict[str, Floats]:
-        """Each head's part of `head_effects` by size, by scale ``(head,)``; they sum to 1, or 0."""
+        """Each head's share of the sizes of all effects, by scale ``(head,)``.
+
+        The shares sum to 1, or to 0 if all effects are 0.
+        """
         return head_shares(self.probs, self.head_effects)
 
     def over_balls(self, scale: str, weights: Floats) -> Floats:
-        """Weights over a scale's keys ``(..., key)`` as weights over past balls ``(..., past)``.
+        """Return weights over a scale's keys ``(..., key)`` as weights over balls ``(..., past)``.
 
-        An over's weight is split evenly over its visible balls.
+        The weight of an over is split evenly over its visible balls.
         """
         spread = np.zeros((*weights.shape[:-1], len(self.over_of)))
         if scale != "long":
@@ -254,10 +271,13 @@ class Paths:
         return spread
 
     def through_heads(self, scales: Mapping[str, Floats]) -> Floats:
-        """What heads' weights ``(head, key)``, by scale, add up to for each ball.
+        """Return what the heads add to log-probabilities through each ball, ``(past, outcome)``.
 
-        Each head shares out what it adds to the log-probabilities by `past_parts`; what a ball gets
-        is the sum over heads ``(past, outcome)``.
+        The effect of each head is split among the balls by `past_parts`, and then summed over
+        heads.
+
+        Args:
+            scales: for each scale, the weights of its heads ``(head, key)``.
         """
         added = np.zeros((len(self.over_of), len(self.probs)))
         for scale, rows in scales.items():
@@ -266,20 +286,23 @@ class Paths:
         return added
 
     def total(self, scales: Mapping[str, Floats]) -> Floats:
-        """Shares of attention over all heads ``(past,)``: the sizes of `through_heads`."""
+        """Return each past ball's share of the attention over all heads, ``(past,)``.
+
+        The shares are proportional to the sizes of the rows of `through_heads`.
+        """
         return past_shares_of(size_of(self.probs, self.through_heads(scales)))
 
     def signed_attention(self, outcome: int) -> Floats:
-        """What heads share out of an outcome's log-odds to each ball ``(past,)``, with its sign."""
+        """Return what heads add to an outcome's log-odds through each past ball, ``(past,)``."""
         added: Floats = self.through_heads(self.scales)[:, outcome] / (1 - self.probs[outcome])
         return added
 
     def attention(self) -> Floats:
-        """Attention over all heads, ``(past,)``; it sums to 1."""
+        """Return each past ball's share of the attention over all heads, ``(past,)``."""
         return self.total(self.scales)
 
     def uniform(self) -> Floats:
-        """The same with every head's weights even over what it looks at."""
+        """Return `attention` if the attention of each head to the past were uniform."""
 
         def even(rows: Floats) -> Floats:
             total: Floats = rows.sum(-1, keepdims=True)
@@ -288,31 +311,35 @@ class Paths:
         return self.total({scale: even(rows) for scale, rows in self.scales.items()})
 
     def rollout(self) -> Floats:
-        """Attention followed to the inputs through residual layers, half kept at each."""
+        """Return attention rollout, ``(past,)``: attention traced back through residual layers.
+
+        Each residual layer passes half of its input through the attention.
+        """
         score = np.zeros(len(self.over_of))
         for scale, rows in self.scales.items():
-            # What the scale ``whole`` read is all that it passes on.
+            # The scale ``whole`` has no residual connection, so its attention counts in full.
             residual = 1.0 if scale == "whole" else 0.5
             score = score + residual * self.gates[scale] * self.over_balls(scale, rows.mean(0))
         return score
 
 
 def past_shares_of(rows: Floats) -> Floats:
-    """Rows ``(..., key)`` that sum to 1; a row without weight stays 0."""
+    """Divide each row ``(..., key)`` by its sum; a row without weight stays 0."""
     total = rows.sum(-1, keepdims=True)
     shares: Floats = np.divide(rows, total, out=np.zeros_like(rows), where=total > 0)
     return shares
 
 
 def head_effects(model: FullModel, prediction: Prediction, captured: Captured) -> dict[str, Floats]:
-    """What each head adds to every query's log-probabilities, by scale ``(query, head, outcome)``.
+    """Return what each head adds to the log-probabilities, by scale ``(query, head, outcome)``.
 
-    The past is hidden from one head at a time, whose attention then is on the ball itself (on
-    ``whole``: on nothing), and what that takes away is the head's. The mean under the prediction is
-    0: a constant over all outcomes changes nothing.
+    The past is hidden from one head at a time. That head then attends only to the ball itself, or
+    on ``whole`` to the null key. Its effect is the decrease of the log-probabilities. The mean
+    effect under the prediction is set to 0, because a constant over all outcomes does not change
+    the prediction.
 
     Args:
-        captured: of `captured_activations` during the pass, for `observed_modules`.
+        captured: the result of `captured_activations` for `observed_modules` during the pass.
     """
     probs = prediction.logits[0].double().softmax(-1)
     effects = {}
@@ -346,9 +373,10 @@ def head_effects(model: FullModel, prediction: Prediction, captured: Captured) -
 
 
 def size_of(probs: Floats, changes: Floats) -> Floats:
-    """How large changes of log-probabilities are, ``(..., outcome)`` to ``(...)``.
+    """Return the size of changes of log-probabilities, ``(..., outcome)`` to ``(...)``.
 
-    Their standard deviation under the prediction, about the square root of twice the divergence.
+    The size is the standard deviation under the prediction. It is about the square root of twice
+    the divergence.
     """
     centred = changes - (probs * changes).sum(-1, keepdims=True)
     sizes: Floats = np.sqrt((probs * centred**2).sum(-1))
@@ -356,10 +384,11 @@ def size_of(probs: Floats, changes: Floats) -> Floats:
 
 
 def head_shares(probs: Floats, effects: Mapping[str, Floats]) -> dict[str, Floats]:
-    """Each head's part of all heads' effects by size, by scale ``(..., head)``.
+    """Return each head's share of the sizes of all heads' effects, by scale ``(..., head)``.
 
     Args:
-        probs: ``(..., outcome)``; ``effects``: of `head_effects`, ``(..., head, outcome)``.
+        probs: ``(..., outcome)``.
+        effects: the result of `head_effects`, ``(..., head, outcome)``.
     """
     sizes = {scale: size_of(probs[..., None, :], each) for scale, each in effects.items()}
     shares = past_shares_of(np.concatenate([*sizes.values()], -1))
@@ -368,17 +397,17 @@ def head_shares(probs: Floats, effects: Mapping[str, Floats]) -> dict[str, Float
 
 
 def observed_modules() -> list[str]:
-    """The modules whose activations `head_effects` needs."""
+    """Return the names of the modules whose activations `head_effects` needs."""
     return [name for site in SITES.values() for name in (block_at(site), f"{site}.to_output")]
 
 
 def block_at(site: str) -> str:
-    """The encoder's layer that a site is the attention of."""
+    """Return the name of the encoder layer that contains the attention at a site."""
     return site.removesuffix(".attention")
 
 
 def predict_paths(model: FullModel, batch: Batch) -> tuple[Prediction, Paths]:
-    """One pass over one query, and its paths."""
+    """Run one forward pass over one query, and return the prediction and its paths."""
     with captured_activations(model, *observed_modules()) as captured:
         prediction = model.predict(batch)
         with torch.no_grad():
@@ -403,10 +432,11 @@ def predict_paths(model: FullModel, batch: Batch) -> tuple[Prediction, Paths]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reading:
-    """One recorded pass over one ball.
+    """The prediction and the attention of one forward pass over one ball.
 
-    ``probabilities`` are of the outcomes, ``(11,)``; ``total`` is each past ball's share of
-    attention over all heads, ``(past,)``.
+    Attributes:
+        probabilities: the outcome probabilities ``(11,)``.
+        total: each past ball's share of the attention over all heads, ``(past,)``.
     """
 
     probabilities: Floats
@@ -439,7 +469,10 @@ def scale_attention(
     scale: Scale,
     carries: Floats,
 ) -> ScaleAttention:
-    """One scale as plain numbers; an over's weight is split evenly over its balls."""
+    """Return the attention of one scale as plain numbers.
+
+    On the long scale, the weight of an over is split evenly over its balls.
+    """
     weights = entry.weights[0, :, 0].double().numpy()
     heads, keys = weights.shape[0], weights.shape[1] - 1
     balls = window.past[len(window.past) - keys :]
@@ -468,15 +501,18 @@ def scale_attention(
 
 
 def head_patterns(scale: str, heads: int) -> list[str | None]:
-    """What each head of a scale started as, or on ``whole`` is restricted to."""
+    """Return the relation with which each head of a scale started, or ``None``.
+
+    On ``whole``, it is the relation to which the head is restricted.
+    """
     patterns = WHOLE_RELATIONS if scale == "whole" else STARTING_PATTERNS
     return [*patterns, *[None] * heads][:heads]
 
 
 def bias_shares(entry: AttentionRecord) -> list[float | None]:
-    """How much of each head's preference among past balls is built in (`built_in`).
+    """Return how much of each head's preference among past balls is built in (see `built_in`).
 
-    ``None`` where there are fewer than two balls or nothing varies.
+    The share is ``None`` if there are fewer than two past balls or the logits do not vary.
     """
     if entry.content is None or entry.bias is None or entry.weights.shape[-1] < 3:
         return [None] * entry.weights.shape[1]
@@ -488,11 +524,12 @@ def bias_shares(entry: AttentionRecord) -> list[float | None]:
 
 
 def past_parts(scale: str, rows: Floats) -> Floats:
-    """Each past ball's part of what heads pass on, from weights ``(..., key)``.
+    """Return each past ball's share of what the heads pass on, from weights ``(..., key)``.
 
-    It is the ball's share of attention to the past. A head that counts (those of ``whole``) passes
-    on minus the logarithm of what is left for nothing, and hiding a ball of weight w takes
-    -log(1 - w) from it: that part of the whole, so the parts sum to at most 1.
+    For most heads, it is the ball's share of the attention to the past. A head of ``whole`` counts
+    balls: it passes on minus the logarithm of the weight on the null key. Hiding a ball of weight w
+    changes this value by log(1 - w), and the ball's share is that change divided by the whole
+    value. The shares of such a head sum to at most 1.
     """
     if scale != "whole":
         return past_shares_of(rows)
@@ -512,7 +549,7 @@ Captured: TypeAlias = dict[str, tuple[Any, Any]]
 
 @contextmanager
 def captured_activations(model: nn.Module, *names: str) -> Iterator[Captured]:
-    """What goes into submodules, and what comes out, of their last call inside: by name."""
+    """Record the inputs and the output of each named submodule's last call in this context."""
     captured: Captured = {}
 
     def listen(name: str) -> Any:
@@ -530,7 +567,7 @@ def captured_activations(model: nn.Module, *names: str) -> Iterator[Captured]:
 
 
 def keys_of(activations: Captured) -> dict[str, Tensor]:
-    """What each attention reads ``(1, key, width)``, by site, of `captured_activations`."""
+    """Return the keys that each attention module reads ``(1, key, width)``, by site."""
     return {site: inputs[1].detach() for site, (inputs, _) in activations.items()}
 
 
@@ -549,15 +586,15 @@ MIN_NOTICEABLE, MIN_NOTICEABLE_RARE = 0.015, 0.05
 
 
 def scoreboard_baseline(window: BallWindow) -> Floats:
-    """What such a scoreboard brings in the competition of late, whoever plays, ``(11,)``.
+    """Return the usual probabilities at such a scoreboard in this competition, ``(11,)``.
 
-    See `attnlens.cricket.predictor.tensors.usual_of`.
+    They do not depend on the players. See `attnlens.cricket.predictor.tensors.usual_of`.
     """
     return usual_probabilities(window.arrays, window.delivery.index - 1)
 
 
 def usual_probabilities(arrays: InningsArrays, position: int) -> Floats:
-    """`scoreboard_baseline` of the ball at a position, from 0, of an encoded innings."""
+    """Return `scoreboard_baseline` for the ball at a position (from 0) of an encoded innings."""
     logs = arrays.usual[position].astype(float)
     probs: Floats = np.exp(logs - np.logaddexp.reduce(logs))
     return probs
@@ -566,7 +603,7 @@ def usual_probabilities(arrays: InningsArrays, position: int) -> Floats:
 def subject_of(
     window: BallWindow, full: Floats, outcome: str | None = None
 ) -> tuple[Outcome | None, bool]:
-    """`chosen_subject` of a ball; of `ALL` none, which is the whole distribution."""
+    """Return `chosen_subject` for a ball, or no outcome if ``outcome`` is `ALL`."""
     if outcome == ALL:
         return None, False
     return chosen_subject(full, scoreboard_baseline(window), window.delivery.outcome, outcome)
@@ -575,10 +612,15 @@ def subject_of(
 def chosen_subject(
     full: Floats, usual: Floats, actual: str | None, outcome: str | None = None
 ) -> tuple[Outcome, bool]:
-    """The outcome that evidence is about, and whether claims say that balls lower its chance.
+    """Return the explained outcome, and whether claims say that balls lower its probability.
 
-    They do where it is noticeably less likely than usual; else they raise it. Without an
-    ``outcome`` it is `subject_outcome`. ``full`` and ``usual`` are ``(11,)``.
+    Claims say so if the outcome is noticeably less likely than usual. Otherwise they say that balls
+    raise it.
+
+    Args:
+        full, usual: the predicted and the usual probabilities ``(11,)``.
+        actual: the actual outcome; empty or ``None`` for a ball not yet bowled.
+        outcome: the requested outcome; by default, `subject_outcome`.
     """
     if outcome is None:
         subject = subject_outcome(full, usual, actual)
@@ -597,19 +639,26 @@ ALWAYS_SUBJECTS: Final = frozenset({"4", "6", "W"})
 
 
 def subject_outcome(full: Floats, usual: Floats, actual: str | None) -> Outcome:
-    """What a page is about.
+    """Return the outcome that an explanation is about by default.
 
-    Of a ball that was bowled: what came, where that was a wicket or a boundary; else the outcome
-    that is furthest from usual, if it is far from it; else what came, or the likeliest outcome
-    where people do not talk of what came. A rule by nearer distances is less steady: on matches of
-    11 May to 23 October 2024 the subject changes more often when the venue is unknown.
+    For a ball that was bowled, it is the first of these that applies:
 
-    Of a ball to come: the outcome most times likelier or less likely than usual, if noticeably so,
-    else the one people talk of whose probability differs most.
+    - the actual outcome, if it was a wicket, a four or a six;
+    - the outcome furthest from usual by ratio, if its probability is at least twice or at most half
+      the usual one, and differs noticeably;
+    - the actual outcome, if it was a dot or a single;
+    - the likeliest of dot, single, four, six and wicket.
+
+    For a ball not yet bowled, it is the outcome furthest from usual by ratio, among those whose
+    probability differs noticeably. If there is none, it is the outcome of `TALKED_OF` whose
+    probability differs most from usual.
+
+    If smaller ratios counted as far from usual, the outcome would change more often when the venue
+    is unknown (measured on matches of 11 May to 23 October 2024).
 
     Args:
-        full, usual: probabilities ``(11,)``.
-        actual: what came; nothing of a ball that was not bowled.
+        full, usual: the predicted and the usual probabilities ``(11,)``.
+        actual: the actual outcome; empty or ``None`` for a ball not yet bowled.
     """
     if actual in ALWAYS_SUBJECTS:
         return OUTCOMES[OUTCOME_INDEX[actual]]

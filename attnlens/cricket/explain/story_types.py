@@ -1,6 +1,6 @@
 """The story of a match as typed, frozen data: the document of ``attnlens story --json``.
 
-Each class lists its keys in the order in which they are written.
+The keys of a JSON object are in the order of the fields of its class.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ SCHEMA_VERSION: Final = "1.1"
 
 
 class InningsScore(Plain):
-    """An innings as it ended, or stands; ``overs`` is written ``19.4``."""
+    """The final score of an innings, or its latest score; ``overs`` is written ``19.4``."""
 
     innings: Ball
     batting_team: Text
@@ -28,7 +28,7 @@ class InningsScore(Plain):
 
 
 class Played(Plain):
-    """The match, as its file describes it."""
+    """The match: its teams, place, dates and innings."""
 
     match_id: Text
     match_type: Text | None
@@ -42,7 +42,7 @@ class Played(Plain):
 
 
 class BallOfMatch(Plain):
-    """Which ball; ``label`` is the file's name for it."""
+    """A ball of the match; ``label`` is the ball's name in the file."""
 
     innings: Ball
     index: Ball
@@ -50,9 +50,9 @@ class BallOfMatch(Plain):
 
 
 class WinPoint(BallOfMatch):
-    """The win probability of the story's team before a ball, and after what happened.
+    """The win probability of the story's team before a ball, and after its actual outcome.
 
-    Both are values of the state of the match, which do not know who bowls and who faces.
+    Both values depend on the state of the match, and not on the current bowler or batter.
     """
 
     before: Share
@@ -60,10 +60,10 @@ class WinPoint(BallOfMatch):
 
 
 class LedgerEntry(Plain):
-    """What one ball, or a target revised for rain, did to the win probability of the story's team.
+    """The change of the win probability of the story's team by one ball or by a revised target.
 
-    ``points`` are percentage points. With the probability before the first ball they sum to 100 if
-    the team won, to 0 if it lost and to 50 after a tie.
+    ``points`` are percentage points. The win probability before the first ball plus the points of
+    all entries is 100 after a win, 0 after a defeat and 50 after a tie.
     """
 
     innings: Ball
@@ -73,7 +73,7 @@ class LedgerEntry(Plain):
 
 
 class PlayerAdded(Plain):
-    """Win probability that a player added for the own side, percentage points, bat and ball."""
+    """The win probability that a player added with bat and ball, in percentage points."""
 
     name: Text
     side: Text
@@ -81,10 +81,13 @@ class PlayerAdded(Plain):
 
 
 class MovedBy(Plain):
-    """What one group of inputs adds to the win probability that was expected of a ball, in points.
+    """What one group of inputs adds to the win probability that was expected of a ball.
 
-    From what is usual at such a scoreboard; ``group`` as in an explanation's contributions;
-    ``record``: of a player's record, how often what happened had come before.
+    Attributes:
+        group: the group, as in the contributions of an explanation.
+        points: percentage points, relative to what is usual at such a scoreboard.
+        record: for a player's record, how often the actual outcome had happened on his earlier
+            balls.
     """
 
     group: Text
@@ -93,14 +96,20 @@ class MovedBy(Plain):
 
 
 class Moment(BallOfMatch):
-    """A ball of the story: what happened, how likely that was, and what was tested.
+    """A turning point or a surprising ball of the story.
 
-    ``probability`` and ``usual`` are of ``outcome``, which happened. ``swing`` is what the ball did
-    to the team's win probability, null if unknown. ``event`` is the part of ``sentence`` that a
-    scorebook records. ``verdict`` is about past balls and records as reasons for that probability:
-    ``supported`` if one is; null if none was tested. ``finding`` is that reason, if it accounts for
-    a twentieth of the swing or more. ``expected``: the part of the swing that the forecast expected
-    of the ball, in points. ``moved_by``: the groups that move that expectation, the largest first.
+    Attributes:
+        outcome: the actual outcome; ``probability`` and ``usual`` are probabilities of this
+            outcome.
+        swing: the change of the team's win probability by the ball, from -1 to 1; null if it is
+            unknown.
+        event: the part of ``sentence`` that says what happened, as in a scorebook.
+        verdict: ``supported`` if a claim that past balls or records explain the probability is
+            supported; null if no claim was tested.
+        finding: the supported claim as a sentence, if it accounts for at least a twentieth of the
+            swing or the swing is unknown.
+        expected: the part of the swing that the prediction expected before the ball, in points.
+        moved_by: the groups of inputs that change ``expected`` most, the largest first.
     """
 
     outcome: Outcome
@@ -117,7 +126,11 @@ class Moment(BallOfMatch):
 
 
 class MatchClaim(BallOfMatch):
-    """A supported claim; ``q`` is over the claims of its ball, ``q_match`` over the story's."""
+    """A claim that is supported for its ball and over the whole story.
+
+    ``q`` is the p-value corrected for the claims of the ball, and ``q_match`` for all claims of the
+    story.
+    """
 
     outcome: Outcome
     sentence: Text
@@ -126,7 +139,7 @@ class MatchClaim(BallOfMatch):
 
 
 class Tested(Plain):
-    """How many claims were tested on how many balls, and how many are supported."""
+    """The number of balls with tested claims, of tested claims, and of supported claims."""
 
     balls: Count
     claims: Count
@@ -134,10 +147,15 @@ class Tested(Plain):
 
 
 class Tally(Plain):
-    """What came of some balls, and the sum of what was expected of each before it was bowled.
+    """The actual and the expected runs and wickets of a batter, a bowler or an over.
 
-    Runs are off the bat for a batter, charged to him for a bowler, all for an over. A bowler's
-    wickets are those credited to him, a batter's how often he was out, an over's all that fell.
+    The expected values are sums of predictions that were made before each ball.
+
+    Attributes:
+        runs, expected_runs: for a batter, runs off the bat; for a bowler, the runs charged to him;
+            for an over, all runs.
+        wickets, expected_wickets: for a batter, his dismissals; for a bowler, the wickets credited
+            to him; for an over, all wickets.
     """
 
     innings: Ball
@@ -150,7 +168,10 @@ class Tally(Plain):
 
 
 class Expected(Plain):
-    """In order of appearance; an over is called as the file labels it, from 0."""
+    """The tallies of batters, bowlers and overs, in order of appearance.
+
+    Overs have the numbers of the file, which start at 0.
+    """
 
     batters: tuple[Tally, ...]
     bowlers: tuple[Tally, ...]
@@ -158,11 +179,15 @@ class Expected(Plain):
 
 
 class MatchStory(JsonDocument):
-    """Who won, who was winning, where it turned, and what was beyond expectation.
+    """The story of a match: the result, the win probability, the turning points and the surprises.
 
-    ``team`` is the side whose win probability is given throughout: the winner, else who batted
-    first. ``ledger`` and ``players`` are empty where the balls decide no result.
-    ``claims`` are those that hold among all that were tested (false discovery rate of 5%).
+    Attributes:
+        team: the side whose win probability is given: the winner, or without a winner the side that
+            batted first. Null if no win probability is known.
+        claims: the claims that are supported over all tests of the story (false discovery rate of
+            5%).
+        ledger, players: empty if the balls do not decide the match, or if an innings has no win
+            probability.
     """
 
     noun: ClassVar[str] = "the story of a match"

@@ -1,6 +1,6 @@
-"""The explanation as typed, frozen data, and the JSON Schema that follows from it.
+"""The explanation as typed, frozen data, and its JSON Schema.
 
-Each class lists its keys in the order in which they are written.
+The keys of a JSON object are in the order of the fields of its class.
 """
 
 from __future__ import annotations
@@ -83,12 +83,15 @@ class _TopOvers(Plain):
 
 
 class _WholeRow(Plain):
-    """``earned`` is the name a head has earned, null where it has none; ``sees`` the relation of
-    the only past balls that it may look at, null where it may look at all of its scale.
+    """The fields that describe one head's attention to all past balls.
 
-    ``carries`` is its part of what hiding the past from one head at a time does to this ball; over
-    the heads of all scales it sums to 1. Both are null in documents of schema 1.0. On the scale
-    ``whole`` ``self_attention`` is on nothing.
+    Attributes:
+        self_attention: the weight on the current ball; on the scale ``whole``, on the null key.
+        carries: the head's share of the effects of hiding the past from each head in turn. The
+            shares of the heads of all scales sum to 1. Null in documents of schema 1.0.
+        sees: the only past balls that the head may attend to, such as ``same_bowler``; null if it
+            may attend to every ball of its scale, and in documents of schema 1.0.
+        earned: the name that the head's measured behaviour supports, or null.
     """
 
     top_any: Annotated[tuple[Ball, ...], Field(max_length=4)]
@@ -104,29 +107,29 @@ class _WholeRow(Plain):
     bias_share: Share | None
 
 
-# Fields come in the order of the bases from last to first.
+# The bases are in this order because pydantic lists the fields of the last base first.
 class HeadAttention(_WholeRow, _TopBalls, _Pattern):
-    """One head's row of attention, from the current ball to the past."""
+    """One head's attention from the current ball to the past balls."""
 
 
 class BowlerHead(HeadAttention, _WholeRow, _TopBalls, _NamesBowler, _Pattern):
-    """A head that started on the bowler's earlier balls."""
+    """A head with the pattern ``same_bowler``, and the bowler's name."""
 
 
 class BatsmanHead(HeadAttention, _WholeRow, _TopBalls, _NamesBatsman, _Pattern):
-    """A head that started on the batter's earlier balls."""
+    """A head with the pattern ``same_batsman``, and the batter's name."""
 
 
 class LongHead(HeadAttention, _WholeRow, _TopOvers, _TopBalls, _Pattern):
-    """A head over summaries of earlier overs."""
+    """A head that attends to summaries of earlier overs."""
 
 
 class LongBowlerHead(LongHead, _WholeRow, _TopOvers, _TopBalls, _NamesBowler, _Pattern):
-    """A head over earlier overs that started on the bowler's."""
+    """A head over earlier overs with the pattern ``same_bowler``, and the bowler's name."""
 
 
 class LongBatsmanHead(LongHead, _WholeRow, _TopOvers, _TopBalls, _NamesBatsman, _Pattern):
-    """A head over earlier overs that started on the batter's."""
+    """A head over earlier overs with the pattern ``same_batsman``, and the batter's name."""
 
 
 def _kind_of_head(head: Any) -> str:
@@ -149,7 +152,10 @@ AnyLongHead = Annotated[
 
 
 class AggregateAttention(Plain):
-    """The mean over heads, each past ball counted once, under the first that fits."""
+    """The share of the past attention of all heads on each kind of ball.
+
+    Each past ball is counted once, under the first kind that fits it.
+    """
 
     last_over: Share
     same_bowler: Share
@@ -159,7 +165,7 @@ class AggregateAttention(Plain):
 
 
 class RelationShare(Plain):
-    """The share of past attention on one relation, and the share that uniform attention gives."""
+    """A relation's share of past attention, and its share if attention were uniform."""
 
     relation: Text
     share: Share
@@ -180,19 +186,22 @@ class _HeatMap(Plain):
     ball_outcomes: tuple[Outcome, ...]
 
 
-# Without it the schema would let any other key through beside the heads.
+# Otherwise the schema would accept keys that are not the key of a head.
 _ONLY_HEADS = Field(json_schema_extra={"additionalProperties": False})
 
 
 class HeatMap(_HeatMap):
-    """Where attention went among the balls of a window."""
+    """The attention of one scale's heads to the past balls."""
 
     scale: Literal["micro", "short", "medium", "whole"]
     attention_by_head: Annotated[dict[HeadKey, AnyHead], _ONLY_HEADS]
 
 
 class LongHeatMap(_HeatMap):
-    """Where attention went among earlier overs; an over's weight is split over its balls."""
+    """The attention of the long scale's heads to earlier overs.
+
+    The weight of an over is split evenly over its balls.
+    """
 
     scale: Literal["long"]
     attention_by_head: Annotated[dict[HeadKey, AnyLongHead], _ONLY_HEADS]
@@ -206,7 +215,7 @@ class AcrossBalls(Plain):
     whole: HeatMap | None
 
     def scales(self) -> dict[str, HeatMap | LongHeatMap]:
-        """The heat maps by scale; a document of schema 1.0 has none of ``whole``."""
+        """Return the heat maps by scale; a document of schema 1.0 has none for ``whole``."""
         return {name: heat_map for name, heat_map in self if heat_map is not None}
 
 
@@ -249,20 +258,20 @@ FlagName = Literal[
 
 
 class Remark(Plain):
-    """Something a reader should know before trusting the figures."""
+    """A note that a reader should know before relying on the numbers."""
 
     flag: Text
     text: Text
 
 
 class Caution(Remark):
-    """Something a reader should know before trusting the figures."""
+    """A remark whose flag is one of a fixed list."""
 
     flag: FlagName
 
 
 class Model(Plain):
-    """Which weights answered, and what they had seen."""
+    """The checkpoint that made the prediction, and the dates of its training data."""
 
     name: Text
     sha256: Text
@@ -273,7 +282,7 @@ class Model(Plain):
 
 
 class MatchFacts(Plain):
-    """The match, as its file describes it."""
+    """The match: its teams, place, dates and result, and the reader's notes on the file."""
 
     match_id: Text
     match_type: Text | None
@@ -291,11 +300,14 @@ class MatchFacts(Plain):
 
 
 class BallStanding(Plain):
-    """The scorebook before the ball: figures of who bats and bowls, partnership, balls before.
+    """The scorebook before the ball.
 
-    ``bowler_overs`` is written ``3.2``, of five balls in The Hundred; a partnership's balls are
-    those faced; ``latest`` are the last six balls, oldest first, as a
-    scorebook has them; ``hat_trick``: a wicket would be the bowler's third in three balls.
+    Attributes:
+        bowler_overs: the overs bowled by the bowler, such as ``3.2``; in The Hundred, overs of five
+            balls.
+        partnership_balls: the balls that the two batters have faced together.
+        latest: the last balls in scorebook notation, at most six, oldest first.
+        hat_trick: whether a wicket would be the bowler's third in three balls.
     """
 
     phase: Literal["powerplay", "middle overs", "death overs"] | None
@@ -313,9 +325,8 @@ class BallStanding(Plain):
 
 
 class BallResult(Plain):
-    """What the ball brought.
-
-    ``out``, ``how`` and ``fielders``: who was out, the kind of dismissal, and who took part in it.
+    """The result of the ball: its runs, who was out, the kind of dismissal, and the fielders
+    involved.
     """
 
     runs: Integer
@@ -326,9 +337,9 @@ class BallResult(Plain):
 
 
 class BallFacts(Plain):
-    """The ball explained and the scoreboard as it stood before it was bowled.
+    """The explained ball, and the scoreboard before it was bowled.
 
-    Rates are runs an over, of ``balls_per_over`` balls.
+    ``run_rate`` and ``required_rate`` are runs per over of ``balls_per_over`` balls.
     """
 
     innings: Ball
@@ -358,10 +369,11 @@ class BallFacts(Plain):
 
 
 class OutcomeProbability(Plain):
-    """The probability of one outcome.
+    """The predicted probability of one outcome.
 
-    ``baseline``: with nothing known of this ball. ``usual``: its recent frequency in this
-    competition at such a scoreboard, whoever plays.
+    Attributes:
+        baseline: the prediction if every group of inputs is hidden.
+        usual: the recent probability in this competition at a similar scoreboard, whoever plays.
     """
 
     outcome: Outcome
@@ -378,10 +390,10 @@ class OutcomePoints(Plain):
 
 
 def in_order(entries: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Entries of all outcomes, in their order.
+    """Return the entries unchanged if they list every outcome once, in the order of `OUTCOMES`.
 
     Raises:
-        ValueError: they are not.
+        ValueError: an outcome is missing, repeated or out of order.
     """
     if tuple(entry.outcome for entry in entries) != OUTCOMES:
         raise ValueError(f"list all outcomes once, in the order {' '.join(OUTCOMES)}")
@@ -392,10 +404,13 @@ EveryOutcome = Annotated[tuple[OutcomePoints, ...], AfterValidator(in_order)]
 
 
 class CallsLikeThis(Plain):
-    """Balls with about the same probability of an outcome, and how often it happened.
+    """Held-out balls with a similar predicted probability of an outcome, and how often it happened.
 
-    ``predicted`` is their mean probability, ``happened`` how often it came true, with the 95%
-    interval over resampled matches (null where they come from one match).
+    Attributes:
+        predicted: the mean predicted probability of the balls.
+        happened: the share of the balls that had the outcome.
+        happened_ci: the 95% interval of ``happened`` over resampled matches; null if all the balls
+            are from one match.
     """
 
     outcome: Outcome
@@ -406,10 +421,13 @@ class CallsLikeThis(Plain):
 
 
 class Calibration(Plain):
-    """How often calls like these came true, on matches that ``checkpoint`` had not seen.
+    """How often predictions like these came true on held-out matches.
 
-    ``checkpoint`` is the one whose calls were counted: the model's own name, or that of the one
-    it stands for. ``matches``, ``balls``, ``first`` and ``last`` day tell on what.
+    Attributes:
+        checkpoint: the checkpoint that was measured: the model itself, or a checkpoint whose table
+            the model uses.
+        matches, balls: the number of held-out matches, and of their balls.
+        first, last: the days of the first and the last of these matches.
     """
 
     checkpoint: Text
@@ -421,12 +439,16 @@ class Calibration(Plain):
 
 
 class BallPrediction(Plain):
-    """What the model expects, and the baseline that knows nothing of this ball.
+    """The prediction for the ball, compared with what is usual and with the baseline.
 
-    ``explained`` is the outcome that was asked about, ``subject`` the one that the explanation is
-    about (`attnlens.cricket.explain.reading.subject_outcome`). ``story_times`` is how many times as
-    likely as usual that is.
-    ``calibration`` is null where the checkpoint carries no such table.
+    Attributes:
+        top: the most likely outcome.
+        explained: the outcome that was requested, or null.
+        subject: the outcome that the explanation is about
+            (`attnlens.cricket.explain.reading.subject_outcome`).
+        story_times: the probability of ``subject`` divided by its usual probability.
+        calibration: null if the checkpoint has no calibration table, or if the table does not apply
+            to this kind of match.
     """
 
     outcomes: Annotated[tuple[OutcomeProbability, ...], AfterValidator(in_order)]
@@ -440,7 +462,7 @@ class BallPrediction(Plain):
 
 
 class ProjectedTotal(Plain):
-    """Runs that a first innings may come to: the mean, and the range of the middle 80%."""
+    """The projected total of a first innings in runs: its mean, and the range of the middle 80%."""
 
     low: Finite
     mean: Finite
@@ -448,13 +470,18 @@ class ProjectedTotal(Plain):
 
 
 class WinProbability(Plain):
-    """The probability that the side batting wins the match.
+    """The probability that the batting side wins the match.
 
-    ``before`` is the value of the state before the ball, ``after`` each outcome that of the state
-    it leads to; neither knows who bats or bowls. ``expected`` is the mean of ``after`` over the
-    forecast; null in documents of attnlens 0.2, whose ``before`` was that mean. ``happened`` is the
-    probability after what happened; null if nothing has yet. ``projected``: the total before the
-    ball; null in a chase.
+    The values depend on the state of the match, and not on the current bowler or batter.
+
+    Attributes:
+        before: the value before the ball. In documents of attnlens 0.2, it is the mean that is now
+            called ``expected``.
+        expected: the mean of ``after``, weighted by the prediction; null in documents of attnlens
+            0.2.
+        after: the value after each possible outcome.
+        happened: the value after the actual outcome; null for a ball not yet bowled.
+        projected: the projected total before the ball; null in a chase.
     """
 
     team: Text
@@ -466,14 +493,20 @@ class WinProbability(Plain):
 
 
 class BallContribution(Plain):
-    """What one past ball adds to each outcome: the prediction minus that without it."""
+    """The points that one past ball adds to each outcome.
+
+    They are the prediction minus the prediction with only this ball hidden.
+    """
 
     index: Ball
     points: EveryOutcome
 
 
 class ComesTrue(Plain):
-    """The slope of what came on what such a reason says (1: as it says), and its 95% interval."""
+    """The slope of held-out outcomes on contributions of one kind, with its 95% interval.
+
+    A slope of 1 means that the contributions are calibrated.
+    """
 
     slope: Finite
     low: Finite
@@ -481,14 +514,19 @@ class ComesTrue(Plain):
 
 
 class Contribution(Plain):
-    """What one group of inputs adds to each outcome (Shapley values).
+    """What one group of inputs adds to each outcome's probability (Shapley values).
 
-    ``points`` are from the baseline; ``from_usual`` from what is usual at this scoreboard in this
-    competition of late, so that the scoreboard's part is what the network makes of it beside that.
-    Both sum to the difference.
-    ``when`` it was known. ``balls``: the group's balls that do most by themselves, the
-    greatest first. Each is taken away alone, so they need not sum to the group's points.
-    ``comes_true``: null where the checkpoint carries no such measurement.
+    Attributes:
+        points: the contributions relative to the baseline. Over all groups they sum to the
+            prediction minus the baseline.
+        when: when the group was known.
+        from_usual: the contributions relative to what is usual. Over all groups they sum to the
+            prediction minus usual. The scoreboard's part is only the remaining difference between
+            the model and usual.
+        balls: the balls of the group with the largest effects, largest first. Each ball is hidden
+            alone, so their points need not sum to the points of the group.
+        comes_true: the calibration of such contributions; null if the checkpoint has no such
+            measurement.
     """
 
     group: Text
@@ -500,7 +538,7 @@ class Contribution(Plain):
 
     @property
     def holds(self) -> bool:
-        """Whether such points come as said, as far as is known."""
+        """Whether the calibration interval contains 1; true if the calibration was not measured."""
         return self.comes_true is None or self.comes_true.low <= 1 <= self.comes_true.high
 
 
@@ -508,7 +546,7 @@ Role = Literal["batter", "bowler"]
 
 
 class OutcomeCount(Plain):
-    """How often an outcome came, and its share of the deliveries."""
+    """The number of deliveries with an outcome, and their share of all counted deliveries."""
 
     outcome: Outcome
     count: Count
@@ -516,10 +554,14 @@ class OutcomeCount(Plain):
 
 
 class PlayerRecord(Plain):
-    """What the rating of the batter or the bowler rests on: his deliveries in earlier matches.
+    """The deliveries of the batter or the bowler in earlier matches, on which the rating is based.
 
-    ``deliveries`` faced or bowled, wides and no-balls among them, to ``last_day``; ``outcomes``
-    of those deliveries, where a wicket is anybody's. A player never met has no record.
+    A player who is new to the model has no record.
+
+    Attributes:
+        deliveries: the number of deliveries faced or bowled, including wides and no-balls.
+        last_day: the day of the last of these deliveries.
+        outcomes: the outcomes of these deliveries. Wickets include those of the non-striker.
     """
 
     role: Role
@@ -530,14 +572,20 @@ class PlayerRecord(Plain):
 
 
 class PastBall(Plain):
-    """A ball before this one: what happened, where the model looked, and what hiding it does.
+    """A ball before the explained ball: what happened, its attention, and the effect of hiding it.
 
-    ``attention`` is its share of attention over all heads, each by what it adds; over
-    the past balls it sums to 1. The effects are of the page's subject, positive where the ball
-    raises it: the log-odds and the percentage points that hiding the ball takes away;
-    ``effect_nats`` is how far that moves the tested distribution. ``rarity`` is the share of balls
-    of other innings, alike in distance and in who played, whose effect is at least as large, of
-    either sign. All are null without evidence.
+    The subject is the outcome that the explanation is about. All effects are null if no evidence
+    was gathered.
+
+    Attributes:
+        attention: the ball's share of the attention over all heads. Each head counts by what it
+            adds to the prediction. The shares of all past balls sum to 1.
+        effect_log_odds: the decrease of the subject's log-odds if only this ball is hidden
+            (positive: the ball raises the subject).
+        effect_points: the same decrease of the subject's probability, in percentage points.
+        effect_nats: the change of the tested distribution if only this ball is hidden.
+        rarity: the share of balls in other innings, at a similar distance and with the same
+            players, whose effect is at least as large in either direction.
     """
 
     index: Ball
@@ -558,9 +606,10 @@ class PastBall(Plain):
 
 
 class TopChange(Plain):
-    """The explained outcome, else the one that moves most: before, after, points.
+    """The probability of one outcome before and after a change, and the difference in points.
 
-    For a claim about boundaries without an explained outcome it is four or six.
+    The outcome is the explained one, if there is one. Otherwise it is the outcome that changes
+    most, or four or six for a claim about boundaries.
     """
 
     outcome: Outcome
@@ -570,10 +619,11 @@ class TopChange(Plain):
 
 
 class ReplacedOutcomes(Plain):
-    """The same balls with what was expected of them instead of what happened on them.
+    """The effect of replacing the outcomes of a claim's balls by what was expected of them.
 
-    ``effect_log_odds`` and ``effect_nats`` as of `Evidence`; ``p`` against other sets of as many
-    balls whose outcomes are replaced.
+    Attributes:
+        effect_nats, effect_log_odds: as in `Evidence`.
+        p: the p-value against other sets of the same size whose outcomes are replaced.
     """
 
     effect_nats: Finite
@@ -582,7 +632,7 @@ class ReplacedOutcomes(Plain):
 
 
 class ControlRange(Plain):
-    """The outcome's probability with other sets hidden: 2.5%, 50% and 97.5% of those drawn."""
+    """The outcome's probability with control sets hidden: the 2.5%, 50% and 97.5% quantiles."""
 
     low: Share
     median: Share
@@ -628,23 +678,31 @@ Direction = Literal["raise", "lower"]
 class Evidence(ClaimResult):
     """A claim, the intervention that tests it, and the verdict.
 
-    ``removed`` is empty where the claim is about what was known, not about past balls;
-    ``single_effects`` are those of hiding each of them alone: the log-odds that it takes from the
-    outcome (positive: the ball raises it), or nats; ``opposing`` is how many of them push the other
-    way than all together. ``share`` is a head's part of
-    the effect that hiding the same balls from the whole model has; null for claims about the
-    model. ``outcome`` is what the effect is measured on, null for the whole distribution;
-    ``direction`` what the claim says that its balls do to the chance of it.
-    ``statistic`` is what p compares: the sum of what each ball does alone, as standard deviations
-    from what hiding a ball does whose distance and players are alike, in other innings; of what was
-    known, the change itself. ``statistic_quantiles`` are those of what chance would have
-    named, as the quantiles below.
-    ``reference`` marks the claim that any reader would guess, the last balls. Controls are other
-    sets: ``control_quantiles_nats`` are the 5th, 25th, 50th, 75th and 95th percentiles of their
-    single effects summed, ``controls`` what hiding some of them leaves of the outcome's
-    probability. On the long scale a head's keys are overs: ``single_effects`` is then one, the
-    over's. ``replaced`` is the second test of a supported claim about past balls, with what
-    happened on them replaced; ``about`` is ``happened`` where that holds too, else ``played``.
+    Attributes:
+        reference: whether this is the claim about the last balls, which any reader would guess.
+        removed: the past balls that are hidden; empty if the claim is about another input, such as
+            a player's record.
+        outcome: the outcome on which the effect is measured; null for the whole distribution.
+        direction: whether the claim says that its balls raise or lower the probability of
+            ``outcome``.
+        single_effects: the decrease of the outcome's log-odds if each ball of ``removed`` is hidden
+            alone (positive: the ball raises the outcome). Without ``outcome``, the effects are in
+            nats. A head of the long scale attends to overs, and has one value for the over.
+        opposing: the number of balls whose own effect has the opposite sign to the effect of all
+            together.
+        share: a head's effect divided by the effect of hiding the same balls from the whole model;
+            null for a claim about the model.
+        control_quantiles_nats: the 5th, 25th, 50th, 75th and 95th percentiles of the summed single
+            effects of the control sets.
+        controls: the probability of ``outcome`` with control sets hidden.
+        statistic: the test statistic. For past balls, it is the sum of the change that each ball
+            causes alone. If the balls are hidden from the whole model, each change is standardised
+            by the changes for balls in other innings at a similar distance and with the same
+            players. For another input, it is the change that hiding the input causes.
+        statistic_quantiles: the same percentiles of the statistic of the control sets.
+        replaced: the second test of a supported claim about past balls, with their outcomes
+            replaced.
+        about: ``happened`` if the claim also holds in the second test, otherwise ``played``.
     """
 
     scale: Scale | None
@@ -663,12 +721,12 @@ class Evidence(ClaimResult):
 
     @property
     def family(self) -> str:
-        """As `attnlens.cricket.explain.claims.BallClaim.family`."""
+        """Return ``page``: the p-values of all claims of a page are corrected together."""
         return "page"
 
 
 class Fact(Plain):
-    """A number or a name in a sentence, and where in the explanation it comes from."""
+    """A number or a name in a sentence, and the JSON pointer to its value in the explanation."""
 
     text: Text
     pointer: Text
@@ -680,9 +738,9 @@ class Sentence(Plain):
 
 
 class Explanation(JsonDocument):
-    """Why the model expects what it expects of one ball, with what was tested.
+    """The explanation of one ball: the prediction, the attention, and the tested claims.
 
-    Plain JSON types all through; `to_json` and `from_json` are exact inverses.
+    Every value is of a plain JSON type. `to_json` and `from_json` are exact inverses.
     """
 
     noun: ClassVar[str] = "an explanation"
@@ -714,12 +772,13 @@ class Explanation(JsonDocument):
         try:
             return {**upgraded(data), "schema_version": SCHEMA_VERSION}
         except (AttributeError, KeyError, TypeError):
-            return {**data, "schema_version": SCHEMA_VERSION}  # what is wrong is said of its fields
+            return {**data, "schema_version": SCHEMA_VERSION}  # validation reports the wrong field
 
     def clauses(self) -> tuple[Clause, ...]:
-        """Sentences about the ball, each with an id for `attnlens.render_text`.
+        """Return the sentences about the ball, each with an id for `attnlens.render_text`.
 
-        They are the narrative, the ball's facts, the claims with their verdicts, and the cautions.
+        They are the narrative, the facts of the ball, the claims with their verdicts, and the
+        cautions.
         """
         clauses: tuple[Clause, ...] = resolve_name(
             "attnlens.cricket.words.clauses:explanation_clauses"
@@ -728,7 +787,7 @@ class Explanation(JsonDocument):
 
 
 def json_schema() -> Json:
-    """The JSON Schema (draft 2020-12) of an explanation."""
+    """Return the JSON Schema (draft 2020-12) of an explanation."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": _SCHEMA_ID,

@@ -1,6 +1,6 @@
-"""The answer to a "what if" as typed, frozen data.
+"""The answer to a what-if question as typed, frozen data.
 
-Each class lists its keys in the order in which they are written.
+The keys of a JSON object are in the order of the fields of its class.
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ _LONGEST_TARGET: Final = 40
 
 @dataclass(frozen=True, slots=True)
 class WhatIfQuestion:
-    """What is to be different.
+    """The changes of a what-if question.
 
     Attributes:
-        bowler, batter: who bowls and who faces instead: a name, a part of one that only one
-            player has, or a registry id. Where a wicket on the last ball brings somebody in,
-            ``batter`` is that newcomer, at whichever end.
-        target: what is chased.
-        balls: past balls and their outcomes, ``(("43", "6"), ("7.1", "W"))``; ``last`` is
-            the ball before the one asked about.
+        bowler, batter: the player who bowls or faces instead: a name, a part of a name that only
+            one player has, or a registry id. If a wicket on the last ball brings in a new batter,
+            ``batter`` is that new batter, at either end.
+        target: the target of the chase.
+        balls: past balls and their new outcomes, ``(("43", "6"), ("7.1", "W"))``; ``last`` is the
+            ball before the ball in question.
 
     Raises:
-        InputError: nothing is different, or the target is not a number of runs.
+        InputError: nothing is changed, or the target is below 1.
     """
 
     bowler: str | None = None
@@ -73,10 +73,15 @@ class WhatIfQuestion:
 
 
 def question_of(settings: Sequence[str]) -> WhatIfQuestion:
-    """A question from ``bowler=NAME``, ``batter=NAME``, ``target=N``, ``ball:43=0``, ``last=W``.
+    """Return the question that a list of settings describes.
+
+    Args:
+        settings: each is ``bowler=NAME``, ``batter=NAME``, ``target=N``, ``ball:43=0`` or
+            ``last=W``.
 
     Raises:
-        InputError: something is not written so, or is given twice.
+        InputError: a setting has another form, a setting other than a ball is given twice, or the
+            question is invalid.
     """
     names: dict[str, str] = {}
     balls: list[tuple[str, str]] = []
@@ -110,10 +115,13 @@ def _runs(text: str) -> int:
 
 
 def question_of_page(page: Mapping[str, object]) -> WhatIfQuestion:
-    """A page's question: ``bowler``, ``batter``, ``target`` and ``balls``, where given.
+    """Return the question in a request of a web page.
+
+    Args:
+        page: the request, with the optional keys ``bowler``, ``batter``, ``target`` and ``balls``.
 
     Raises:
-        InputError: nothing is different, or not in a way that is possible.
+        InputError: nothing is changed, or a value is invalid.
     """
     balls = page.get("balls") or {}
     if not isinstance(balls, Mapping):
@@ -126,10 +134,12 @@ ChangeKind = Literal["bowler", "batter", "non_striker", "target", "ball"]
 
 
 class WhatIfChange(Plain):
-    """One thing that is different.
+    """One difference from the recorded match.
 
-    ``ball`` and ``label`` are those of a past ball; ``before`` and ``after`` are names,
-    outcomes or a target as text; ``follows``: it was not asked for but follows.
+    Attributes:
+        ball, label: the index and the label of a past ball with another outcome.
+        before, after: names, outcomes or targets, as text.
+        follows: whether the change was not requested, but follows from a requested change.
     """
 
     kind: ChangeKind
@@ -142,12 +152,12 @@ class WhatIfChange(Plain):
 
     @property
     def differs(self) -> bool:
-        """Whether it is not as it was."""
+        """Whether ``after`` differs from ``before``."""
         return self.before != self.after
 
 
 class OutcomeChange(Plain):
-    """One outcome's probability before and after, and the difference in points."""
+    """One outcome's probability before and after, and the difference in percentage points."""
 
     outcome: Outcome
     before: Share
@@ -156,10 +166,12 @@ class OutcomeChange(Plain):
 
 
 class WhatIf(JsonDocument):
-    """What the model would have expected of one ball, had something been different.
+    """The prediction for one ball, before and after the changes of a what-if question.
 
-    ``before`` and ``after`` are who plays the ball, and the scoreboard before it; ``actual`` is
-    what happened, null for a ball not yet bowled.
+    Attributes:
+        before, after: the players of the ball and the scoreboard before it, without and with the
+            changes.
+        actual: the actual outcome; null for a ball not yet bowled.
     """
 
     noun: ClassVar[str] = "an answer to a what-if"
