@@ -325,9 +325,7 @@ class BallStanding(Plain):
 
 
 class BallResult(Plain):
-    """The result of the ball: its runs, who was out, the kind of dismissal, and the fielders
-    involved.
-    """
+    """The result of the ball: its runs, who was out and how, and the fielders involved."""
 
     runs: Integer
     runs_batter: Integer

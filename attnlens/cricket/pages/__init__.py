@@ -1,1 +1,1 @@
-"""Pages about cricket for people and language models, made from plain data."""
+"""Cricket pages for people, and prompts for language models, rendered from plain data."""

@@ -1,4 +1,4 @@
-"""The page of one ball: who, what stands out, where attention went, what was tested, what came."""
+"""Render the page of one ball: its players, prediction, attention, tests and result."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ _MIN_EFFECT_POINTS: Final = 0.2
 
 
 class BallLabels:
-    """The past balls by index, with names short enough for a line."""
+    """The past balls by index, and short names of the players."""
 
     def __init__(self, explanation: Explanation) -> None:
         ball = explanation.ball
@@ -126,7 +126,7 @@ class BallLabels:
         self.bowler, self.batter = self.names[ball.bowler], self.names[ball.batter]
 
     def label(self, index: int, weight: float | None = None) -> Line:
-        """``7.1 Zampa→Rahul 4 (22%)``."""
+        """Return a ball's label, such as ``7.1 Zampa→Rahul 4 (22%)``."""
         share: Line = [] if weight is None else [(f" ({percent_seen(weight)})", "quiet")]
         ball = self.by_index.get(index)
         if ball is None:
@@ -140,17 +140,18 @@ def _style(ball: PastBall) -> str:
 
 
 class AttentionRow(NamedTuple):
-    """A row of the strip: its label, and a share of attention for each past ball, ``(ball,)``."""
+    """A row of the attention strip: its label, and each past ball's share ``(ball,)``."""
 
     label: str
     weights: Sequence[float]
 
 
 def leading_rows(explanation: Explanation, heads: int) -> list[AttentionRow]:
-    """Attention over all heads to the balls of the medium scale, then the heads that carry most.
+    """Return rows for the attention over all heads and for the heads with the largest effects.
 
-    Each head by its share of past attention, its label with what it carries of this ball; those of
-    the long scale, whose keys are overs, are left out.
+    The rows are over the balls of the medium scale. A head's row is its share of past attention.
+    Its label has the head's share of the effect of hiding the past. Heads of the long scale are
+    left out, because their keys are overs.
     """
     balls = explanation.across_balls.medium.balls
     attention = {past.index: past.attention for past in explanation.past_balls}
@@ -184,7 +185,7 @@ _SEES: Final[Mapping[str, str]] = {
 
 
 def head_label(scale: str, key: str, head: HeadAttention) -> str:
-    """``batter 46%``, ``medium 3 12%``: a head's name and what it carries of this ball."""
+    """Return a head's name and its share of the effect of the past, such as ``batter 46%``."""
     name = f"{scale} {key.split('_')[1]}"
     if scale == "whole" and head.started_as is not None:
         name = _SEES.get(head.started_as, head.started_as.replace("_", " "))
@@ -192,7 +193,7 @@ def head_label(scale: str, key: str, head: HeadAttention) -> str:
 
 
 def add_attention(page: Page, explanation: Explanation, labels: BallLabels, room: int) -> None:
-    """The strip of the medium scale in at most ``room`` lines: all heads, and single ones."""
+    """Add the attention strip of the medium scale, in at most ``room`` lines."""
     inner = explanation.across_balls.medium
     if not inner.balls:
         page.paragraph("Attention: no ball of this innings came before this one.", "quiet", 0)
@@ -203,10 +204,10 @@ def add_attention(page: Page, explanation: Explanation, labels: BallLabels, room
 
 
 def _attended_balls(explanation: Explanation) -> list[str]:
-    """The past balls with most attention and the one with the largest effect, with both figures.
+    """Return the past balls with most attention, and the past ball with the largest effect.
 
-    ``7.3 six 56%, +1.6 points``: its share of attention over all heads, and the points of the
-    page's outcome that it adds.
+    Example: ``7.3 six 56%, +1.6 points``, with the share of attention over all heads, and the
+    points that the ball adds to the explained outcome.
     """
     past = explanation.past_balls
     attended = sorted(past, key=lambda ball: (-ball.attention, -ball.index))[:_MAX_ATTENDED]
@@ -224,7 +225,7 @@ def _ball_figures(ball: PastBall, unit: str) -> str:
 
 
 def single_effects(explanation: Explanation) -> dict[int, float]:
-    """What each past ball adds to the page's outcome, in points: hiding it takes that away."""
+    """Return the points that each past ball adds to the explained outcome, by index."""
     return {
         past.index: past.effect_points
         for past in explanation.past_balls
@@ -241,7 +242,13 @@ def add_strip(
     effects: Mapping[int, float] | None = None,
     outcome: str = "",
 ) -> None:
-    """A row of shades for each of ``rows`` over the balls of the window, overs apart."""
+    """Add the attention strip: one line of shaded cells for each row, with gaps between overs.
+
+    Args:
+        inner: the heat map whose balls are the cells.
+        effects: by ball index, the points that the ball adds to ``outcome``, for a line of signs.
+        outcome: the explained outcome, for the heading.
+    """
     window = [labels.by_index[index] for index in inner.balls if index in labels.by_index]
     if not window or len(window) < len(inner.balls):
         return
@@ -317,12 +324,12 @@ def add_outcome_bars(
     chosen: str,
     actual: str | None = None,
 ) -> None:
-    """Bars of the outcomes that count, the others in one line.
+    """Add a bar for each important outcome, and the other outcomes in one line.
 
     Args:
-        rows: outcome, the probability that it is compared with, and its probability.
-        headings: what these two probabilities are called.
-        chosen, actual: the outcome that the page is about, and the one that happened.
+        rows: for each outcome, the probability to compare with, and its probability.
+        headings: the names of these two probabilities.
+        chosen, actual: the explained outcome, and the actual outcome.
     """
     room = max(0, page.width - _OUTCOME_COLUMNS - 26)
     with_bars = [row for row in rows if row[0] in (chosen, actual) or max(row[1:]) >= _MIN_BAR_PROB]
@@ -352,15 +359,16 @@ def add_outcome_bars(
 
 @dataclass(frozen=True, slots=True)
 class HiddenSet:
-    """What hiding a set of past balls does to the page's outcome, beside sets of as many balls.
+    """The effect of hiding a set of past balls on the explained outcome.
 
     Attributes:
-        balls: what the set is called.
-        change: the outcome's probability before and after, such as ``8.1 → 6.7%``.
-        control_range: the same after other sets, median and range; empty where there are none.
+        balls: the name of the set.
+        change: the probability before and after, such as ``8.1 → 6.7%``.
+        control_range: the median and the range of the probability with other sets of the same size
+            hidden; empty if there are none.
         sign, words: the verdict.
-        style: the style of its line.
-        claim: its number among the explanation's claims; a heading has none.
+        style: the style of the words.
+        claim: the index of the claim in the explanation; ``None`` for the heading.
     """
 
     balls: str
@@ -377,18 +385,19 @@ class BallPage:
     """The first screen of an explanation, part by part.
 
     Attributes:
-        players: bowler and batter, which ball, the score.
-        standing: what is special, figures, phase, the position in the innings.
-        cautions, remarks: what to know before reading, and after.
-        headline: what stands out.
-        chances: outcomes with their probability and a sign where it is not as usual; whether the
-            page is about it.
-        outcome: what that one is called.
-        attended: the balls with most attention, and the one with the largest effect.
-        hidden: what hiding sets of past balls does.
-        reasons: groups and the points that they move it by.
-        excluded: groups that are not reasons, since such points do not come true.
-        came: what happened, and who is winning.
+        players: the bowler and the batter, the ball, and the score.
+        standing: special circumstances, the players' figures, the phase, and the position in the
+            innings.
+        cautions, remarks: the notes to show first, and the notes to show last.
+        headline: a sentence that compares the explained outcome with usual.
+        chances: each outcome with its probability; a sign if this differs from usual; and whether
+            it is the explained outcome.
+        outcome: the name of the explained outcome.
+        attended: the balls with most attention, and the ball with the largest effect.
+        hidden: the effects of hiding sets of past balls.
+        reasons: the groups, and the points that they add to the explained outcome.
+        excluded: the groups that are not reasons, because their contributions were miscalibrated.
+        came: what happened, and the win probability.
     """
 
     players: list[str]
@@ -406,7 +415,11 @@ class BallPage:
 
 
 def ball_page_of(explanation: Explanation, *, max_hidden_sets: int = _MAX_HIDDEN_SETS) -> BallPage:
-    """The page of an explanation whose names are fit to be shown."""
+    """Return the page of an explanation.
+
+    Args:
+        explanation: the result of `presentable`.
+    """
     labels, outcome = BallLabels(explanation), explanation.prediction.subject
     cautions, remarks = cautions_of(explanation)
     ends = came_line(explanation, labels.names), projected(explanation), winning(explanation)
@@ -428,7 +441,7 @@ def ball_page_of(explanation: Explanation, *, max_hidden_sets: int = _MAX_HIDDEN
 
 @terminal_page(max_width=100)
 def render_ball(page: Page, explanation: Explanation) -> None:
-    """The page of one ball, on one screen."""
+    """Render the page of one ball on one screen."""
     ball_page, labels = ball_page_of(explanation), BallLabels(explanation)
     page.flow(dotted(ball_page.players, "title"), indent=0, gap=1)
     page.flow(dotted(ball_page.standing, "quiet"), indent=0, gap=1)
@@ -458,7 +471,10 @@ def render_ball(page: Page, explanation: Explanation) -> None:
 
 
 def came_line(explanation: Explanation, names: Mapping[str, str]) -> Sentence | None:
-    """``Came: a wicket (4%), Jones was caught by Smith off Khan.``"""
+    """Return a sentence about the result, or ``None`` before the ball is bowled.
+
+    Example: ``Came: a wicket (4%), Jones was caught by Smith off Khan.``
+    """
     prediction, dismissed = explanation.prediction, dismissal(explanation)
     if prediction.actual is None:
         return None
@@ -469,7 +485,7 @@ def came_line(explanation: Explanation, names: Mapping[str, str]) -> Sentence | 
 
 
 def is_borderline(claim: Evidence) -> bool:
-    """Whether an effect is outside the range of its control sets without being significant."""
+    """Return whether an effect is outside the range of its control sets but not significant."""
     if claim.controls is None or claim.verdict != "not better than chance":
         return False
     return not claim.controls.low <= claim.top_change.after <= claim.controls.high
@@ -494,7 +510,7 @@ def _hidden(explanation: Explanation, labels: BallLabels, limit: int) -> list[Hi
 
 
 def add_hidden(page: Page, hidden: Sequence[HiddenSet], outcome: str) -> None:
-    """A row for each hidden set of past balls, compared with other sets of as many."""
+    """Add a line for each hidden set of past balls, compared with other sets of the same size."""
     if not hidden:
         return
     heads = HiddenSet("Hiding", f"P({outcome})", "as many others (95%)", "", "effect", "heading")
@@ -524,7 +540,6 @@ def _players(explanation: Explanation) -> list[str]:
 
 
 def _position(ball: BallFacts) -> str:
-    """Its place in the innings, also by legal balls, as every answer names it."""
     position, _, legal, *_ = ball.echo.split(" | ")
     return f"{position}, {legal}"
 
@@ -580,9 +595,10 @@ def _chance(words: str, mark: str, chosen: bool) -> Line:
 def reasons_for(
     explanation: Explanation, labels: BallLabels, min_points: float, max_rows: int | None = None
 ) -> list[tuple[str, float]]:
-    """The groups that move the page's outcome most and their points, the others summed.
+    """Return the groups that move the explained outcome most, with their points.
 
-    A group whose points do not come true is not a reason: it is summed with the others.
+    The points of the other groups are added up as "all else". A group is not listed as a reason if
+    its contributions were miscalibrated on held-out balls; its points are then part of "all else".
     """
     rows = contributions_to(explanation, explanation.prediction.subject)
     holding = {group.group for group in explanation.contributions if group.holds}
@@ -596,14 +612,17 @@ def reasons_for(
 
 
 def _with_record(explanation: Explanation, group: str, names: Mapping[str, str]) -> str:
-    """``Patel's record (8.9% of 812 balls to 2025-10-31)``; other groups as they are."""
+    """Return the words for a group, with the record of a player.
+
+    Example: ``Patel's record (8.9% of 812 balls to 2025-10-31)``.
+    """
     words = group_words(explanation, group, names)
     note = group_note(explanation, group)
     return words if note is None else f"{words} ({note.partition(' on ')[2]})"
 
 
 def reason_lines(explanation: Explanation, labels: BallLabels, min_points: float) -> list[str]:
-    """What stands below the reasons: groups whose points do not come true."""
+    """Return a line for each group that is not a reason because it was miscalibrated."""
     holding = {group.group for group in explanation.contributions if group.holds}
     return [
         f"{group_words(explanation, group, labels.names)}: {signed_points(points, '−')}, among all "
@@ -616,12 +635,12 @@ def reason_lines(explanation: Explanation, labels: BallLabels, min_points: float
 def add_reasons(
     page: Page, reasons: Sequence[tuple[str, float]], outcome: str, records: Sequence[str]
 ) -> None:
-    """Bars of what moves an outcome, and the records among them; nothing where nothing does."""
+    """Add bars for the reasons, and then the lines ``records``; nothing if there is no reason."""
     if not reasons:
         return
     page.paragraph(f"Why, in points of P({outcome}) from usual", "heading", 0)
     largest = max(abs(points) for _, points in reasons)
-    # A narrow page keeps the figures and shortens names and bars.
+    # On a narrow page, names and bars are shortened, because figures must stay whole.
     longest = max(display_width(words) for words, _ in reasons) + 4
     name_columns = max(_MIN_NAME_COLUMNS, min(longest, page.width - 7 - _MIN_BAR_COLUMNS))
     bar_columns = max(0, min(_BAR_COLUMNS, page.width - 7 - name_columns))
@@ -638,22 +657,22 @@ def add_reasons(
 
 
 def render_summary(explanation: Explanation) -> str:
-    """Where attention went, and what hiding those balls does, on one line."""
+    """Return one line: where attention went, and the effect of hiding those balls."""
     return clean(explanation.summary or summary_of(explanation))
 
 
 def render_heatmap(explanation: Explanation, scale: str = "medium") -> str:
-    """One scale's heat map as a JSON document.
+    """Render the heat map of one scale as a JSON document.
 
     Raises:
-        InputError: a scale that does not exist.
+        InputError: there is no such scale.
     """
     inner = map_of(explanation, scale)
     return render_json({"temporal_attention": inner.model_dump(mode="json")})
 
 
 def map_of(explanation: Explanation, scale: str) -> HeatMap | LongHeatMap:
-    """The heat map of a scale.
+    """Return the heat map of a scale.
 
     Raises:
         InputError: there is no such scale.
@@ -666,7 +685,7 @@ def map_of(explanation: Explanation, scale: str) -> HeatMap | LongHeatMap:
 
 @terminal_page()
 def render_what_if(page: Page, what_if: WhatIf) -> None:
-    """The page for one answer."""
+    """Render the page of an answer to a what-if."""
     page.parts(what_if.before.echo)
     lead = "  what if"
     for change in what_if.changes:
@@ -688,7 +707,7 @@ def render_what_if(page: Page, what_if: WhatIf) -> None:
 
 
 def _score_line(state: BallFacts) -> str:
-    """``54/2 after 45 legal balls, 80 needed off 75``."""
+    """Return ``54/2 after 45 legal balls, 80 needed off 75``."""
     bowled = (state.legal_number or 1) - 1
     text = f"{state.score}/{state.wickets} after {count(bowled, 'legal ball')}"
     if state.runs_required is not None and state.balls_left is not None:

@@ -1,4 +1,4 @@
-"""What the dashboard shows: the parts of a ball's page, and the pages of heads across matches."""
+"""Render parts of the dashboard: one ball, and the heads across matches."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _NAMES: Final = {code: OUTCOME_NAMES[code].noun for code in OUTCOMES}
 def render_ball_parts(
     explanation: Explanation, batters: Sequence[str], bowlers: Sequence[str]
 ) -> str:
-    """The words of a ball, its hidden sets, its reasons, every claim, and the form of a what-if."""
+    """Render the parts of a ball: its sentences, hidden sets, reasons, claims and what-if form."""
     explanation = parts.presentable(explanation)
     claims: tuple[list[tuple[int, Evidence]], ...] = ([], [], [])
     for number in claims_in_order(explanation):
@@ -76,7 +76,11 @@ def _scale_of(explanation: Explanation) -> tuple[float, float]:
 
 
 def render_scores(innings: Innings, document: Json) -> list[str]:
-    """The score bar before each ball of `attnlens.cricket.explain.innings_data.shown_innings`."""
+    """Render the score bar before each ball.
+
+    Args:
+        document: the result of `attnlens.cricket.explain.innings_data.shown_innings`.
+    """
     balls = document["balls"]
     win = document["win"] or [None] * len(balls)
     return [
@@ -94,7 +98,7 @@ def render_scores(innings: Innings, document: Json) -> list[str]:
 
 
 def render_what_if_part(answer: WhatIf) -> str:
-    """The answer to a what-if: what is different, and every outcome before and after."""
+    """Render the answer to a what-if: the changes, and each outcome's probability."""
     return render_part("cricket/what_if_part.html", answer=answer, names=_NAMES)
 
 
@@ -105,17 +109,20 @@ _DARKEST_SHARE: Final = 0.5
 
 
 def render_heads(document: Json) -> dict[str, str]:
-    """Pages as HTML, by head such as ``whole-0``, and by ``""`` the page of all heads.
+    """Render the pages of heads as HTML.
 
     Args:
-        document: of `attnlens.cricket.lab.head_study.head_report`, as JSON.
+        document: the result of `attnlens.cricket.lab.head_study.head_report`, as JSON.
+
+    Returns:
+        The page of each head by id, such as ``whole-0``, and the page of all heads by ``""``.
 
     Raises:
-        KeyError, TypeError, ValueError, AttributeError: it is another document.
+        KeyError, TypeError, ValueError, AttributeError: the document is of another kind.
     """
     try:
         return _pages(document)
-    except UndefinedError as error:  # a field that only the template reads
+    except UndefinedError as error:  # only the template reads the missing field
         raise ValueError(str(error)) from None
 
 
@@ -157,13 +164,16 @@ def _heads(document: Json) -> Iterator[Json]:
 
 
 def _ends(figures: Json, name: str) -> Sequence[float]:
-    """The interval of a figure, or the figure itself where there is none."""
+    """Return the interval of a figure, or the figure twice if it has no interval."""
     value, ends = figures[name], figures[f"{name}_ci"]
     return (0.0, 0.0) if value is None else ends or (value, value)
 
 
 def _shade(share: float | None) -> tuple[float, float]:
-    """A mean share, and how dark it is drawn, 0 to 1: small ones stay visible by the root."""
+    """Return a share and its shade, 0 to 1.
+
+    The shade grows with the square root of the share, so that small shares stay visible.
+    """
     value = share or 0.0
     return value, min(1.0, value / _DARKEST_SHARE) ** 0.5
 

@@ -1,6 +1,6 @@
-"""An explanation as one HTML page, as Markdown (GitHub's, CommonMark with tables), and in Jupyter.
+"""Render an explanation as HTML and as Markdown (CommonMark with tables).
 
-At the end: what Python and Jupyter show of an explanation, of a match's story and of a what-if.
+The last part renders explanations, stories and what-ifs for Python and Jupyter.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _BARE: Final = {outcome: words.removeprefix("a ") for outcome, words in OUTCOME_
 
 
 def render_html(explanation: Explanation) -> str:
-    """The page, without a final line break."""
+    """Render the explanation as an HTML page, without a final line break."""
     explanation = parts.presentable(explanation)
     ball, context = explanation.ball, parts.context(explanation)
     outcomes = explanation.prediction.outcomes
@@ -68,7 +68,7 @@ def render_html(explanation: Explanation) -> str:
 
 
 def render_markdown(explanation: Explanation) -> str:
-    """The explanation as a Markdown document, without a final line break."""
+    """Render the explanation as a Markdown document, without a final line break."""
     explanation = parts.presentable(explanation)
     return render_plain(
         "cricket/explanation.md",
@@ -202,7 +202,7 @@ def _drawing(
 
 
 def explanation_line(explanation: Explanation) -> str:
-    """Which ball, what is expected of it, and how its claims fared."""
+    """Return one line: the ball, its likeliest outcome, and the number of supported claims."""
     top = max(explanation.prediction.outcomes, key=lambda entry: entry.probability)
     tested = [
         claim.verdict
@@ -218,13 +218,13 @@ def explanation_line(explanation: Explanation) -> str:
 
 
 def what_if_line(answer: WhatIf) -> str:
-    """Which ball, and what was different."""
+    """Return one line: the ball, and the changes."""
     changes = "; ".join(change.text for change in answer.changes)
     return clean(f"<WhatIf of {answer.match.match_id}: {answer.before.echo} | {changes}>")
 
 
 def match_story_line(story: MatchStory) -> str:
-    """Which match, and how it ended."""
+    """Return one line: the match, and its result."""
     sides = " v ".join(story.match.teams)
     return clean(f"<MatchStory of {story.match.match_id}: {sides} | {story.result}>")
 

@@ -1,4 +1,4 @@
-"""Everything about one ball for a terminal: ``attnlens explain --full``."""
+"""Render everything about one ball for a terminal: ``attnlens explain --full``."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ _MAX_CLAIM_BALLS: Final = 6
 
 @terminal_page(max_width=100)
 def render_full_page(page: Page, explanation: Explanation, *, scale: str = "medium") -> None:
-    """Everything about one ball.
+    """Render everything about one ball.
 
     Args:
         scale: the scale whose heads are shown in full.
 
     Raises:
-        InputError: a scale that does not exist.
+        InputError: there is no such scale.
     """
     inner, labels = map_of(explanation, scale), BallLabels(explanation)
     prediction = explanation.prediction
@@ -105,19 +105,19 @@ def _add_claims(page: Page, explanation: Explanation, labels: BallLabels) -> Non
         mattered = f"{direction} P({explanation.prediction.subject})" if direction else "mattered"
         page.paragraph(f"which balls {mattered} (hidden from the whole model)", "heading")
     for claim in of_balls:
-        # The balls that the claim has in brackets stand below.
+        # The balls are listed below the claim, so its text does not repeat them.
         start, _, rest = claim.claim.partition(" (ball")
         _add_title(page, start + rest.partition(")")[2], "", claim)
         balls = [labels.label(index) for index in claim.removed[-_MAX_CLAIM_BALLS:]]
         more = len(claim.removed) - len(balls)
         page.flow([*([[(f"{more} more, then", "quiet")]] * (more > 0)), *balls], indent=4, gap=3)
         _add_remark(page, "" if claim.reference else _unusual(claim))
-    # What could not be compared with anything is left out.
+    # A claim without q could not be compared with controls, so it is left out.
     tested = [entry for entry in claims if entry.kind in _KNOWLEDGE_NAMES and entry.q is not None]
     if tested:
         page.paragraph("what it knew beside them", "heading")
     for claim in tested:
-        # The name says what it is: the words are what the claim adds in brackets, if it does.
+        # The name already says what the claim is about, so only its text in brackets is added.
         words = claim.claim.partition("(")[2].rstrip(")") or claim.claim
         _add_title(page, _KNOWLEDGE_NAMES[claim.kind], words, claim)
         _add_remark(page, _unusual(claim))

@@ -1,6 +1,6 @@
-"""A match for a terminal: its result, scorecards and oddities; and the next over.
+"""Render a match for a terminal: its result, scorecards and notes; and the next over.
 
-The page of the next over shows it token by token, what the model looked at, and drawn overs.
+The page of the next over has the tokens of the over, the model's attention, and sampled overs.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _BOWLING: Final = (
 
 @terminal_page()
 def render_scorecard(page: Page, match: Match) -> None:
-    """A match in full: its result, every innings' scorecard, and its notes."""
+    """Render a whole match: its result, the scorecard of each innings, and its notes."""
     _head(page, match)
     for innings in match.innings:
         _innings(page, match, scorecard(innings))
@@ -149,7 +149,7 @@ _OUTCOME_STYLES: Final[Mapping[str, str]] = {"W": "alarm", "4": "strong", "6": "
 
 @terminal_page(min_width=60)
 def render_over(page: Page, next_over: NextOver) -> None:
-    """The page of one over, of `attnlens.cricket.over.next_over.next_over`."""
+    """Render the page of one over, the result of `attnlens.cricket.over.next_over.next_over`."""
     page.parts(next_over.echo)
     if next_over.samples is not None:
         _add_samples(page, next_over.samples)

@@ -1,4 +1,4 @@
-"""The story of a match: for a terminal on one screen, as Markdown, as HTML, and as a prompt."""
+"""Render the story of a match: for a terminal, as Markdown, HTML or a picture, and as a prompt."""
 
 from __future__ import annotations
 
@@ -42,9 +42,10 @@ class Shape:
     """A line or an area through points, a dot (with a radius), or a text at a point.
 
     Attributes:
-        style: what it is, by which it is coloured: `_COLOURS`, or the page's style sheet.
-        text: the text; of a ``ball``, which is an area, its tooltip.
-        anchor: ``start``, ``middle`` or ``end`` of a text is at its point.
+        style: the kind of shape, which sets its colour: a key of `_COLOURS`, or a class of the
+            page's style sheet.
+        text: the text, or the tooltip of a ``ball`` (which is an area) or a ``mark``.
+        anchor: whether the point is the ``start``, the ``middle`` or the ``end`` of the text.
         link: the address that a ``ball`` or a turning point opens.
     """
 
@@ -62,25 +63,31 @@ Address = Callable[[int, int], str]
 
 
 def score_of(side: InningsScore) -> str:
-    """``Lions 186/6``, ``Herons 133 all out``."""
+    """Return the score of a side, such as ``Lions 186/6`` or ``Herons 133 all out``."""
     lost = " all out" if side.wickets == ALL_OUT else f"/{side.wickets}"
     return f"{side.batting_team} {side.runs}{lost}"
 
 
 def sides_of(story: MatchStory) -> str:
-    """Who was to play, where not both sides have batted."""
+    """Return the team names if the match has fewer than two innings, or an empty string."""
     return "" if len(story.match.innings) > 1 else " v ".join(story.match.teams)
 
 
 def innings_of(story: MatchStory) -> list[tuple[str, list[WinPoint]]]:
-    """The innings that have win probabilities: side and score, and the balls."""
+    """Return the innings that have win probabilities: the side with its score, and the balls."""
     scores = {side.innings: score_of(side) for side in story.match.innings}
     groups = groupby(story.win_probability, key=lambda ball: ball.innings)
     return [(scores[number], list(balls)) for number, balls in groups]
 
 
 def columns_of(story: MatchStory, room: int) -> Iterator[tuple[str, list[float], list[str]]]:
-    """Each innings in columns of text: its name, the chance to win, turning points' numbers."""
+    """Yield each innings in columns of text: its name, the win probabilities, and the marks.
+
+    The marks are the numbers of the turning points, or spaces.
+
+    Args:
+        room: the number of columns for all innings.
+    """
     sides, balls = innings_of(story), len(story.win_probability)
     for words, points in sides:
         share = max(1, (room - len(sides)) * len(points) // balls)
@@ -94,7 +101,7 @@ def columns_of(story: MatchStory, room: int) -> Iterator[tuple[str, list[float],
         ]
         marks, last = [" "] * width, -1
         for later, (number, column) in zip(range(len(turns), 0, -1), turns, strict=True):
-            last = max(0, min(max(column, last + 1), width - later))  # side by side, in order
+            last = max(0, min(max(column, last + 1), width - later))  # in order, without overlap
             marks[last] = str(number)
         yield words, chances, marks
 
@@ -107,11 +114,11 @@ def curve(
     top: float = 0,
     address: Address | None = None,
 ) -> list[Shape]:
-    """The win probability as shapes; none where it is unknown.
+    """Return the win probability as shapes; empty if it is unknown.
 
     Args:
-        left, top: where the drawing begins.
-        address: what each delivery links to.
+        left, top: the position of the drawing.
+        address: the function that returns the address to which a delivery links.
     """
     balls = len(story.win_probability)
     start, floor = left + LEFT, top + height - BELOW
@@ -148,7 +155,7 @@ def curve(
         strips.append(Shape("ball", strip, f"{ball.innings}:{ball.label}: {moved}", link=link))
         if (ball.innings, ball.index) in numbers:
             x, y = at(position + 1, ball.after)
-            # Two that stand close are one below the other.
+            # A dot that would cover an earlier dot is moved down.
             while any(abs(x - left) < 2 * RADIUS > abs(y - above) for left, above in dots):
                 y += RADIUS
             dots.append((x, y))
@@ -158,7 +165,7 @@ def curve(
 
 
 def numbered_dot(number: int, x: float, y: float, link: str = "") -> list[Shape]:
-    """A number in a dot."""
+    """Return the shapes of a dot with a number."""
     dot = Shape("mark", ((x, y),), f"turning point {number}", radius=RADIUS, link=link)
     return [dot, Shape("number", ((x, y + 4),), str(number), 12, "middle")]
 
@@ -182,7 +189,7 @@ _COLOURS: Final = {
 
 
 def card(story: MatchStory) -> list[Shape]:
-    """The story as a picture to post: the result, who was winning, where it turned most."""
+    """Return the shapes of a picture of the story: its result, curve and largest turning points."""
     story, inside = shown_story(story), WIDTH - 2 * EDGE
     scores = [score_of(side) for side in story.match.innings if not side.super_over]
     heads = (
@@ -211,12 +218,12 @@ def card(story: MatchStory) -> list[Shape]:
 
 
 def points_of(moment: Moment) -> str:
-    """``+34 points``, of the chance to win."""
+    """Return the change of the win probability, such as ``+34 points``."""
     return f"{round(100 * (moment.swing or 0)):+d} points".replace("-", "−")
 
 
 def largest(moments: tuple[Moment, ...], max_moments: int) -> list[tuple[int, Moment]]:
-    """The moments that swung most, with their numbers, in order."""
+    """Return the moments with the largest swings, with their numbers, in their original order."""
     ranked = sorted(enumerate(moments, 1), key=lambda entry: -abs(entry[1].swing or 0))
     return sorted(ranked[:max_moments], key=itemgetter(0))
 
@@ -226,17 +233,17 @@ def _lines(text: str, size: float, room: float) -> list[str]:
 
 
 def render_card(story: MatchStory) -> str:
-    """The card as SVG that needs nothing else."""
+    """Render the card as a self-contained SVG."""
     size = {"width": WIDTH, "height": HEIGHT}
     context = {"shapes": card(story), "colours": _COLOURS, "title": story.result}
     return render_part("cricket/story_card.svg", **context, **size)
 
 
 def save_card(story: MatchStory, path: Path) -> None:
-    """The card as PNG.
+    """Save the card as a PNG.
 
     Raises:
-        InputError: matplotlib, which draws it, is not installed.
+        InputError: matplotlib is not installed.
     """
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -255,7 +262,7 @@ def save_card(story: MatchStory, path: Path) -> None:
         if shape.radius:
             axes.plot(across, down, "o", ms=1.44 * shape.radius, **look)
         elif shape.text:
-            words = f"\u200e{shape.text}"  # left to right, whatever its first name is
+            words = f"\u200e{shape.text}"  # left to right, even if a name is Arabic
             look |= {"weight": "bold" if shape.style in ("strong", "number") else "normal"}
             look |= {"size": 0.72 * shape.size, "ha": sides[shape.anchor], "parse_math": False}
             axes.text(across[0], down[0], words, **look)
@@ -264,7 +271,7 @@ def save_card(story: MatchStory, path: Path) -> None:
         else:
             axes.plot(across, down, lw=2.2 if shape.style == "line" else 0.8, **look)
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph", UserWarning)  # signs that the font lacks
+        warnings.filterwarnings("ignore", "Glyph", UserWarning)  # characters that the font lacks
         figure.savefig(path, format="png")
 
 
@@ -292,7 +299,11 @@ _USUALLY: Final = "Usually: at such a scoreboard in this competition."
 
 
 def render_match_story(story: MatchStory, *, width: int, color: bool) -> str:
-    """The story on one screen: of many turning points the smallest are left out."""
+    """Render the story for one screen.
+
+    If it is too long, the moments with the smallest swings are left out. If that is not enough, the
+    groups of inputs below each moment are left out, too.
+    """
     text, story = "", shown_story(story)
     moments = max(len(story.turning_points or story.surprises), _MIN_MOMENTS)
     rows = range(moments, _MIN_MOMENTS - 1, -1)
@@ -343,14 +354,17 @@ def _screen(page: Page, story: MatchStory, *, max_moments: int, reasons: bool) -
 
 
 def notes_of(story: MatchStory) -> tuple[list[str], list[str]]:
-    """What to know before reading, and after; not what the file says of itself."""
+    """Return the notes to show before the story, and the notes to show after it.
+
+    Notes of the file itself are not included.
+    """
     notes = [note for note in story.notes if note.flag != "file"]
     first = [note.text for note in notes if note.flag not in REMARKS]
     return first, [note.text for note in notes if note.flag in REMARKS]
 
 
 def chart(page: Page, story: MatchStory) -> None:
-    """The win probability as filled columns, with the turning points' numbers above them."""
+    """Draw the win probability as filled columns, with the numbers of the turning points above."""
     sides = list(columns_of(story, page.width - MARGIN))
     before = percent(story.win_probability[0].before)
     page.paragraph(f"{story.team} to win, %; before the match {before}", "heading", indent=0)
@@ -368,7 +382,11 @@ def _filled(chance: float, row: int) -> str:
 
 
 def sign_of(moment: Moment) -> tuple[str, str, str]:
-    """The sign of its verdict; of a reason too small for what the ball did, that of none."""
+    """Return the sign, the words and the style of a moment's verdict.
+
+    A supported reason that is too small for the swing has the sign of a claim that is not
+    supported.
+    """
     too_small = moment.verdict == "supported" and moment.finding is None
     return _SIGNS["not better than chance" if too_small else moment.verdict]
 
@@ -391,7 +409,10 @@ def _moment(page: Page, lead: Line, moment: Moment, *, reasons: bool) -> None:
 
 
 def moved_words(moment: Moment) -> str:
-    """``expected of it −0.7; from usual: striker's record −0.8, this over +0.4``, in points."""
+    """Return the expected points and the groups that moved them, or an empty string.
+
+    Example: ``expected of it −0.7; from usual: striker's record −0.8, this over +0.4``.
+    """
     group_points = ", ".join(
         f"{part.group} {signed_points(part.points, '−')}" for part in _listed_groups(moment)
     )
@@ -401,7 +422,10 @@ def moved_words(moment: Moment) -> str:
 
 
 def moved_records(moment: Moment) -> list[str]:
-    """``striker's record: a six on 8.9% of 812 balls to 2025-10-31``, of those groups."""
+    """Return the records of the groups in `moved_words`.
+
+    Example: ``striker's record: a six on 8.9% of 812 balls to 2025-10-31``.
+    """
     return [f"{part.group}: {part.record}" for part in _listed_groups(moment) if part.record]
 
 
@@ -411,7 +435,7 @@ def _listed_groups(moment: Moment) -> list[MovedBy]:
 
 
 def tested_words(story: MatchStory) -> str:
-    """How much was tested, and how much of it holds."""
+    """Return a sentence with the number of tested claims and of supported claims."""
     tested = story.tested
     if not tested.claims:
         return "Nothing was tested: this says what happened, not why."
@@ -422,7 +446,10 @@ def tested_words(story: MatchStory) -> str:
 
 
 def expected_of(story: MatchStory, max_rows: int) -> list[tuple[str, list[Tally]]]:
-    """Batters, bowlers and overs, those furthest from what was expected; none without rows."""
+    """Return the batters, bowlers and overs whose runs differ most from the expected runs.
+
+    A kind without rows is left out.
+    """
     return [
         (kind, sorted(rows, key=lambda row: -abs(row.runs - row.expected_runs))[:max_rows])
         for kind, rows in story.expected
@@ -431,7 +458,7 @@ def expected_of(story: MatchStory, max_rows: int) -> list[tuple[str, list[Tally]
 
 
 def added_of(story: MatchStory, max_rows: int) -> list[PlayerAdded]:
-    """The players who added most, and those who lost most, the most first."""
+    """Return the players who added most, and the player who lost most."""
     players = story.players
     return list(players) if len(players) <= 2 * max_rows else [*players[:max_rows], *players[-1:]]
 
@@ -478,7 +505,7 @@ def _context(story: MatchStory) -> dict[str, Any]:
 
 
 def render_story_html(story: MatchStory) -> str:
-    """The page, one self-contained file, without a final line break."""
+    """Render the story as a self-contained HTML page, without a final line break."""
     story = shown_story(story)
     context = {"title": story.result, "curve": curve(story, *_CURVE_SIZE), **_context(story)}
     styles = ("cricket/match_story.css",)
@@ -486,19 +513,19 @@ def render_story_html(story: MatchStory) -> str:
 
 
 def render_story_parts(story: MatchStory, address: Address) -> str:
-    """The middle of the page, for a page of somebody else's; each moment is a link."""
+    """Render the body of the page for use in another page; each moment is a link."""
     story = shown_story(story)
     context = {"curve": curve(story, *_CURVE_SIZE, address=address), "address": address}
     return render_part("cricket/story_parts.html", **_context(story), **context)
 
 
 def render_story_markdown(story: MatchStory) -> str:
-    """GitHub's Markdown, CommonMark with tables, without a final line break."""
+    """Render the story as Markdown (CommonMark with tables), without a final line break."""
     return render_plain("cricket/match_story.md", **_context(shown_story(story)))
 
 
 def story_tables(story: MatchStory, fits: Callable[[Json], bool]) -> Json:
-    """A story as small tables with three decimals, each with as many rows as fit."""
+    """Return a story as tables with three decimals, each with as many rows as ``fits`` allows."""
     cuts = (_tables(shown_story(story), max_rows) for max_rows in range(_MAX_PROMPT_ROWS, -1, -1))
     tables = next(cuts)
     while not fits(tables) and (shorter := next(cuts, None)) is not None:
@@ -531,7 +558,7 @@ def _tables(story: MatchStory, max_rows: int) -> Json:
 
 
 def story_prompt(story: MatchStory) -> Prompt:
-    """The prompt for a story, of `MAX_PROMPT_TOKENS` at most."""
+    """Return the prompt for a story, shortened to at most `MAX_PROMPT_TOKENS` tokens."""
     nonce, tested = new_nonce(), bool(story.tested.claims)
 
     def prompt(tables: Json) -> Prompt:

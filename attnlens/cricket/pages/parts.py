@@ -1,4 +1,4 @@
-"""What the pages of an explanation share: safe names, the outcome in focus, claims in order."""
+"""Shared parts of the pages of an explanation: safe names, contributions, claims and heads."""
 
 from __future__ import annotations
 
@@ -71,7 +71,10 @@ CAVEAT: Final = (
 
 
 def cautions_of(explanation: Explanation) -> tuple[list[str], list[str]]:
-    """What to know before reading, all that the model has not met on one line, and after."""
+    """Return the cautions to show before the explanation, and the remarks to show after it.
+
+    All unknown players and grounds are in one caution.
+    """
     unseen = {
         "unseen_batter": f"{explanation.ball.batter} (batting)",
         "unseen_bowler": f"{explanation.ball.bowler} (bowling)",
@@ -88,20 +91,20 @@ def cautions_of(explanation: Explanation) -> tuple[list[str], list[str]]:
 
 
 def presentable(explanation: Explanation) -> Explanation:
-    """An explanation whose every text can be shown: nothing hidden in it, no name too long."""
+    """Return the explanation without invisible characters in its texts, and with long names cut."""
     match = explanation.match
     names = names_in(explanation) | {match.match_id, match.result or "", match.season or ""}
     return fit_to_show(explanation, names)
 
 
 def fit_to_show(document: AnyDocument, file_names: Iterable[str]) -> AnyDocument:
-    """A document without hidden characters in its texts, and with every name cut short.
+    """Return a document without invisible characters in its texts, and with long names cut.
 
     Args:
-        file_names: its names as the file has them.
+        file_names: the names in the document, as they are in the file.
     """
     names = {name: visible_name(name) for name in file_names if name.strip()}
-    # The longest first: one name may be part of another.
+    # Longer names are replaced first, because a name may be part of a longer one.
     changed = sorted((name for name in names if names[name] != name), key=len, reverse=True)
 
     def fit(text: str) -> str:
@@ -114,7 +117,7 @@ def fit_to_show(document: AnyDocument, file_names: Iterable[str]) -> AnyDocument
 
 
 def shown_story(story: MatchStory) -> MatchStory:
-    """A story whose every text can be shown: nothing hidden in it, no name too long."""
+    """Return the story without invisible characters in its texts, and with long names cut."""
     match, expected = story.match, story.expected
     names = {match.match_id, match.venue or "", match.city or "", match.event or "", *match.teams}
     names |= {row.name for row in (*expected.batters, *expected.bowlers)}
@@ -123,7 +126,7 @@ def shown_story(story: MatchStory) -> MatchStory:
 
 
 def pieces(sentence: Sentence) -> Iterator[tuple[str, str | None]]:
-    """A sentence's text in order: own words with ``None``, facts with their pointers."""
+    """Yield the parts of a sentence: each fact with its pointer, other text with ``None``."""
     rest = sentence.text
     for fact in sentence.facts:
         if not fact.text or fact.text not in rest:
@@ -138,12 +141,15 @@ def pieces(sentence: Sentence) -> Iterator[tuple[str, str | None]]:
 
 
 def of(entries: Sequence[Any], outcome: str) -> Any:
-    """The entry of one outcome."""
+    """Return the entry of one outcome."""
     return next(entry for entry in entries if entry.outcome == outcome)
 
 
 def contributions_to(explanation: Explanation, outcome: str) -> list[tuple[str, str, float]]:
-    """Group, when it was known, and its points for an outcome from what is usual, largest first."""
+    """Return each group, when it was known, and its points for an outcome, the largest first.
+
+    The points are relative to what is usual.
+    """
     rows = [
         (group.group, group.when, of(group.from_usual, outcome).points)
         for group in explanation.contributions
@@ -152,18 +158,21 @@ def contributions_to(explanation: Explanation, outcome: str) -> list[tuple[str, 
 
 
 def group_words(explanation: Explanation, group: str, names: Mapping[str, str]) -> str:
-    """What to call a group of contributions, with short names."""
+    """Return the words for a group of contributions, with short names."""
     return text_of(explanation, GROUPS[group], names)
 
 
 def came_true(explanation: Explanation, group: str) -> str:
-    """`came_note` of a group of contributions, as text."""
+    """Return `came_note` of a group of contributions, as text."""
     groups = [contribution.group for contribution in explanation.contributions]
     return text_of(explanation, came_note(explanation, groups.index(group)))
 
 
 def record_lines(explanation: Explanation, names: Mapping[str, str]) -> list[str]:
-    """``Patel's record: a six on 8.9% of 812 balls to 2025-10-31``; nothing if untested."""
+    """Return the records of the players; empty if there are no contributions.
+
+    Example: ``Patel's record: a six on 8.9% of 812 balls to 2025-10-31``.
+    """
     notes = {RECORDS[role]: record_note(explanation, role) for role in RECORDS}
     return [
         text_of(explanation, f"{record}: {note}", names)
@@ -173,27 +182,27 @@ def record_lines(explanation: Explanation, names: Mapping[str, str]) -> list[str
 
 
 def by_carries(inner: HeatMap | LongHeatMap) -> list[tuple[str, HeadAttention]]:
-    """A scale's heads and their keys, first those that carry most of the past for this ball."""
+    """Return the heads of a scale with their keys, by their share of the effect of the past."""
     return sorted(inner.attention_by_head.items(), key=lambda item: -(item[1].carries or 0.0))
 
 
 def sight(head: HeadAttention) -> str | None:
-    """``sees only this batter's balls``, of a head that is restricted."""
+    """Return ``sees only this batter's balls`` for a restricted head, otherwise ``None``."""
     return None if head.sees is None else f"sees only {RELATION_BALLS.get(head.sees, head.sees)}"
 
 
 def head_name(key: str, head: HeadAttention) -> str:
-    """``head 2 (same batsman)`` by the name it has earned; ``head 3`` without one."""
+    """Return ``head 2 (same batsman)``, or ``head 3`` for a head without a name."""
     return head_words(int(key.split("_")[1]), head.earned)
 
 
 def verdict_of(claim: Evidence) -> tuple[str, str, str]:
-    """A claim's sign, words and short name, as `VERDICTS` has them."""
+    """Return the sign, the words and the short name of a verdict, as in `VERDICTS`."""
     return _REFERENCE if claim.reference else VERDICTS[claim.verdict]
 
 
 def share_of(claim: Evidence) -> str:
-    """What part of an effect goes through the head that a claim is about; empty for the model."""
+    """Return a head's share of an effect in words; empty for a claim about the whole model."""
     if claim.share is None:
         return ""
     part = "at least as much as" if claim.share == 1 else f"{percent_seen(claim.share)} of what"
@@ -201,19 +210,26 @@ def share_of(claim: Evidence) -> str:
 
 
 def sign_of(outcome: str) -> str:
-    """One character for what happened."""
+    """Return one character for an outcome."""
     return _OUTCOME_SIGNS.get(outcome, outcome)
 
 
 def most_attention(explanation: Explanation) -> float:
-    """The largest weight of any head of any scale: the darkest shade of a page; 0 without balls."""
+    """Return the largest weight of any head, or 0 without past balls.
+
+    Pages draw this weight in their darkest shade.
+    """
     scales = explanation.across_balls.scales().values()
     heads = [head for scale in scales for head in scale.attention_by_head.values()]
     return max((weight for head in heads for weight in head.row), default=0.0)
 
 
 def context(explanation: Explanation) -> dict[str, Any]:
-    """What the templates of an explanation are given, its names fit to be shown."""
+    """Return the variables of the templates.
+
+    Args:
+        explanation: the result of `presentable`.
+    """
     outcome = explanation.prediction.subject
     names = short_names((explanation.ball.bowler, explanation.ball.batter))
     claims = [explanation.evidence[at] for at in claims_in_order(explanation)]
@@ -244,7 +260,7 @@ def context(explanation: Explanation) -> dict[str, Any]:
 
 
 def win_line(explanation: Explanation) -> str:
-    """The win probability before this ball and after it; empty where it is unknown."""
+    """Return the win probability before and after this ball; empty if it is unknown."""
     win = explanation.win_probability
     if win is None:
         return ""
@@ -256,7 +272,7 @@ def win_line(explanation: Explanation) -> str:
 
 
 def model_line(model: Model) -> str:
-    """The model card in one line."""
+    """Return the model card in one line."""
     parts = [f"model {model.name} ({model.sha256[:12]})"]
     if model.trained_until is not None:
         start = "" if model.trained_from is None else f"from {model.trained_from} "
@@ -269,14 +285,14 @@ def model_line(model: Model) -> str:
 
 
 def match_line(explanation: Explanation) -> str:
-    """Who plays, where and when."""
+    """Return the teams, the competition, the ground and the dates in one line."""
     match = explanation.match
     teams = " v ".join(match.teams) or f"{match.batting_team} v {match.bowling_team}"
     return " · ".join(filter(None, (teams, *occasion(match))))
 
 
 def occasion(match: MatchFacts | Played) -> tuple[str, str, str]:
-    """What was played, where and when; empty where that is not known."""
+    """Return the competition, the ground and the dates; each is empty if it is unknown."""
     when = " to ".join(dict.fromkeys([*match.dates[:1], *match.dates[-1:]]))
     return (
         " ".join(filter(None, (match.match_type, match.event))),
@@ -285,15 +301,15 @@ def occasion(match: MatchFacts | Played) -> tuple[str, str, str]:
     )
 
 
-# ---- names that still tell the players of one innings apart
+# ---- short names that are unique in an innings
 
 _MAX_NAME_COLUMNS: Final = 16
 
 
 def short_names(names: Iterable[str]) -> dict[str, str]:
-    """Each name's shortest form that no other name shares.
+    """Return the shortest form of each name that no other name shares.
 
-    The surname; else the first letter and the surname; else the whole name.
+    The forms are the surname, the first letter with the surname, and the whole name.
     """
     chosen = dict.fromkeys(names, "")
     for form in (surname, _initialled):

@@ -1,4 +1,4 @@
-"""An explanation as a prompt for a language model: instructions, and data as small tables."""
+"""Render an explanation as a prompt for a language model: instructions and data tables."""
 
 from __future__ import annotations
 
@@ -75,14 +75,16 @@ _LONGEST_NONCE: Final = "0a" * 8
 def prompt_of(
     explanation: Explanation, *, template: str | Path | None = None, nonce: str | None = None
 ) -> Prompt:
-    """The prompt for an explanation; about `MAX_BALL_TOKENS` at most with our own template.
+    """Return the prompt for an explanation, of about `MAX_BALL_TOKENS` at most.
+
+    Another template can make the prompt longer.
 
     Args:
-        template: a Jinja file in place of the one that comes along.
-        nonce: the part of the fence's name that is random otherwise.
+        template: the path of a Jinja file to use instead of the default template.
+        nonce: the random part of the fence's name; by default, a new one.
 
     Raises:
-        InputError: the template cannot be read or rendered; one line says where.
+        InputError: the template cannot be read or rendered. The message says where the error is.
     """
 
     def context(tables: Json, nonce: str) -> Json:
@@ -107,12 +109,12 @@ def prompt_of(
 
 
 def tables_of(explanation: Explanation) -> Json:
-    """An explanation as columnar tables with three decimals, names fit to be shown.
+    """Return an explanation as columnar tables with three decimals, and with long names cut.
 
     Returns:
-        ``ball``, ``match``, ``story``, ``sentences`` (the narrative), ``prediction``,
-        ``happened``, ``batting_side_wins``, ``contributions``, ``claims``, ``past_balls``,
-        ``flags`` and ``left_out`` (rows by table that are not there: none yet).
+        ``ball``, ``match``, ``story``, ``sentences`` (the narrative), ``prediction``, ``happened``,
+        ``batting_side_wins``, ``contributions``, ``claims``, ``past_balls``, ``flags`` and
+        ``left_out`` (the number of rows left out of each table; still empty).
     """
     explanation = presentable(explanation)
     ranked = _reported(explanation)
@@ -139,12 +141,15 @@ def tables_of(explanation: Explanation) -> Json:
 def fitted(
     tables: Json, fits: Callable[[Json], bool], is_possible: Callable[[Json], bool] | None = None
 ) -> Json:
-    """The tables with as many rows as fit, given out in the order of `_ROOM`.
+    """Return the tables with as many rows as fit; `_ROOM` sets the order in which rows are added.
 
-    Every supported claim and the last balls stay; ``left_out`` counts the rows that do not.
+    Every supported claim and the last balls are included first. If these rows alone are too many,
+    texts are shortened and the last balls are left out. ``left_out`` counts the rows that are left
+    out.
 
     Args:
-        is_possible: what the rows that are always in must fit; ``fits`` without it.
+        fits: whether tables are small enough.
+        is_possible: whether the rows that are included first are few enough; by default, ``fits``.
     """
     count = {name: len(tables[name]["rows"]) for name, _ in _ROOM}
     if fits(tables):
@@ -156,7 +161,7 @@ def fitted(
         "past_balls": min(LATEST, count["past_balls"]),
     }
     if not (is_possible or fits)(_cut(tables, counts)):
-        # `latest` of the ball holds their outcomes.
+        # The field `latest` of the ball still has the outcomes of the last balls.
         tables, counts["past_balls"] = each_text(tables, _cheap), 0
     for name, limit in _ROOM:
         while counts[name] < min(limit, count[name]):
@@ -168,7 +173,7 @@ def fitted(
 
 
 def _cheap(text: str) -> str:
-    """A text cut short where it is made of signs that are many tokens each."""
+    """Shorten a text if its characters need many tokens each."""
     has_costly_signs = not text.isascii() and token_bound(text) > _MOST_OF_A_NAME
     return visible(text, _MOST_OF_A_NAME // 4) if has_costly_signs else text
 
@@ -223,13 +228,19 @@ def _contributions(explanation: Explanation, outcome: str) -> Json:
 
 
 def _with_record(explanation: Explanation, group: str) -> str:
-    """``striker's record (a six on 8.9% of 812 balls to 2025-10-31)``; others as they are."""
+    """Return the name of a group, with the record of a player.
+
+    Example: ``striker's record (a six on 8.9% of 812 balls to 2025-10-31)``.
+    """
     note = group_note(explanation, group)
     return group if note is None else f"{group} ({note})"
 
 
 def _reported(explanation: Explanation) -> list[Evidence]:
-    """The claims worth telling: each set of balls once, of heads what is supported."""
+    """Return the claims to report, the most important first.
+
+    Each set of balls is reported once. Claims about heads are reported only if they are supported.
+    """
     reported: dict[tuple[str, ...] | frozenset[int], Evidence] = {}
     for index in claims_in_order(explanation):
         claim = explanation.evidence[index]
@@ -264,7 +275,7 @@ def _claims(explanation: Explanation, ranked: Sequence[Evidence]) -> Json:
 
 
 def _spans(balls: Iterable[PastBall]) -> str:
-    """``1.4 2.1-2.6``: labels, balls that follow one another as their first and last."""
+    """Return the labels of balls with ranges of consecutive balls, such as ``1.4 2.1-2.6``."""
     spans: list[list[PastBall]] = []
     for ball in sorted(balls, key=lambda ball: ball.index):
         if spans and ball.index == spans[-1][-1].index + 1:
@@ -275,7 +286,7 @@ def _spans(balls: Iterable[PastBall]) -> str:
 
 
 def _claim_name(explanation: Explanation, claim: Evidence) -> str:
-    """``medium scale, head 1 (same bowler)``, or the kind of a claim that no head made."""
+    """Return ``medium scale, head 1 (same bowler)``, or the kind of a claim about the model."""
     if claim.scale is None or claim.head is None:
         return claim.kind
     heads = getattr(explanation.across_balls, claim.scale).attention_by_head
