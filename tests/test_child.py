@@ -139,13 +139,28 @@ def test_every_call_of_transformers_forbids_code_of_the_model() -> None:
 
 
 @pytest.mark.parametrize("name", ["config.json", "tokenizer_config.json", "generation_config.json"])
-@pytest.mark.parametrize("key", ['"auto_map"', '"\\u0061uto_map"'])
-def test_a_folder_that_brings_code_is_refused(tmp_path: Path, name: str, key: str) -> None:
+@pytest.mark.parametrize(
+    "wish",
+    [
+        '"auto_map": {"AutoModel": "evil.Evil"}',
+        '"\\u0061uto_map": {"AutoModel": "evil.Evil"}',
+        '"attn_implementation": "evil/kernel"',
+        '"_attn_implementation_internal": {"text": "eager", "vision": "evil\\/kernel@v1"}',
+    ],
+)
+def test_a_folder_that_brings_code_is_refused(tmp_path: Path, name: str, wish: str) -> None:
+    for file in ("config.json", "model.safetensors", "tokenizer.json"):
+        (tmp_path / file).write_text("{}")
+    check_model(str(tmp_path))
+    (tmp_path / name).write_text(f'{{"architectures": ["A"], {wish}}}')
+    with pytest.raises(InputError, match=f"{name}: asks for code of its own to be run"):
+        check_model(str(tmp_path))
+
+
+def test_code_of_a_folder_never_runs(tmp_path: Path) -> None:
     folder = tmp_path / "model"
     folder.mkdir()
-    (folder / "config.json").write_text("{}")
-    content = f'{{"architectures": ["A"], {key}: {{"AutoModel": "evil.Evil"}}}}'
-    (folder / name).write_text(content)
+    (folder / "config.json").write_text('{"auto_map": {"AutoModel": "evil.Evil"}}')
     (folder / "evil.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
     for file in ("model.safetensors", "tokenizer.json"):
         (folder / file).write_bytes(b"{}")
@@ -154,7 +169,7 @@ def test_a_folder_that_brings_code_is_refused(tmp_path: Path, name: str, key: st
         done = subprocess.run(words, cwd=tmp_path, input=b"y\ny\ny\n", capture_output=True)
         err = done.stderr.decode()
         assert (done.returncode, done.stdout, err.count("\n")) == (2, b"", 1)
-        assert f"{os.path.join('model', name)}: asks for code of its own to be run" in err
+        assert f"{os.path.join('model', 'config.json')}: asks for code of its own to be run" in err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model"]
 
 

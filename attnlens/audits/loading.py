@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -25,6 +26,10 @@ _OFFLINE: Final = (
 )
 _WEIGHTS: Final = (".safetensors", ".bin")
 _SAFELY: Final = {"local_files_only": True, "trust_remote_code": False}
+_CODE: Final = re.compile(
+    r'(auto_map)|"_?(attn_implementation)\w*": (?:"[^"]*/|\{[^}]*/)',
+)
+"""Asks transformers to run code: of the folder, or of a kernel named ``owner/repository``."""
 _MAX_CONFIG_BYTES: Final = 16 << 20
 _BASE_MEMORY: Final = 4 << 30
 _MEMORY_PER_BYTE: Final = 20
@@ -109,12 +114,12 @@ def _check_folder(path: str) -> None:
             continue
         content = read_whole(file, _MAX_CONFIG_BYTES, remedy=_OFFLINE)
         try:
-            asks = "auto_map" in json.dumps(json.loads(content), ensure_ascii=False)
+            code = _CODE.search(json.dumps(json.loads(content), ensure_ascii=False))
         except (ValueError, RecursionError):
             raise InputError("cannot be read as JSON", path=file, remedy=_OFFLINE) from None
-        if asks:
+        if code:
             raise InputError(
-                "asks for code of its own to be run (auto_map), which is refused",
+                f"asks for code of its own to be run ({code[1] or code[2]}), which is refused",
                 path=file,
                 remedy="load the model yourself, and give module:function",
             )
