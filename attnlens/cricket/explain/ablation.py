@@ -121,7 +121,7 @@ def under_knowledge(
 class ScaleState:
     """The attention layer of one scale, as it ran on one ball.
 
-    The last key is the ball itself. In a head that counts balls, it is the null key.
+    The last key is the ball itself, or the null key in a head that counts balls.
 
     Attributes:
         query: ``(1, 1, hidden_dim)``.
@@ -239,9 +239,9 @@ def _repeated(count: int, value: Tensor) -> Tensor:
 class ExpectedOutcomes:
     """One ball whose past balls can have the expected outcome instead of the actual one.
 
-    Such a past ball keeps its position, its players and the scoreboard. Its outcome is replaced by
-    the probabilities that were expected of it, with their mean runs and their probability of a
-    boundary. For the relations, the ball is neither a wicket nor a boundary.
+    A past ball with the expected outcome keeps its position, its players and the scoreboard. Its
+    outcome is replaced by the probabilities that were expected of it, with their mean runs and
+    their probability of a boundary. For the relations, the ball is neither a wicket nor a boundary.
     """
 
     def __init__(self, model: FullModel, batch: Batch) -> None:

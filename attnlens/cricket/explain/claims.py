@@ -3,9 +3,9 @@
 To test whether past balls mattered, they are hidden from the whole model. To test whether a head's
 attention to balls mattered, they are hidden from that head only. The effect of a ball is compared
 with the usual effect of a ball in the same position (`attnlens.cricket.predictor.predictor`), and
-`attnlens.evidence.trial` gives the verdict. For a set of balls, the part that distance and players
-explain is subtracted. If the set was chosen by player, only the part that distance explains is
-subtracted.
+`attnlens.evidence.trial` gives the verdict. For a set of balls, the part of the effect that
+distance and players explain is subtracted. If the set was chosen by player, only the part that
+distance explains is subtracted.
 
 Inputs other than past balls (`KNOWLEDGE`) are tested here. The effect of such an input is KL(full ‖
 prediction with the input hidden). For the null distribution, the input is first replaced by an
@@ -262,8 +262,9 @@ class Knowledge:
             alternatives: for some groups, the result of the method `alternatives`.
 
         Returns:
-            The probabilities with each group hidden ``(group, outcome)``, and for each group those
-            with its alternatives ``(alternative, outcome)``.
+            The probabilities with each group hidden, ``(group, outcome)``. For each group of
+            ``alternatives``, the probabilities with each alternative in its place, ``(alternative,
+            outcome)``.
         """
         rows = len(KNOWLEDGE) + sum(map(len, alternatives.values()))
         graph: Batch = take(self.window.batch["graph_data"], [0] * rows)
@@ -337,8 +338,8 @@ def compare_knowledge(
 ) -> tuple[list[ClaimTest[BallClaim]], int]:
     """Test each group of `KNOWLEDGE` against alternatives of the same kind.
 
-    The explained outcome of a page was chosen while the group was visible. Each alternative is
-    therefore tested on the outcome that would be explained with the alternative's own prediction.
+    The explained outcome of a page is chosen with the group visible. Each alternative is therefore
+    tested on the outcome that would be explained with the alternative's own prediction.
 
     Args:
         choose: a function from probabilities ``(11,)`` to the explained outcome (``None`` for the
@@ -458,8 +459,8 @@ def gather_evidence(
 
     Args:
         outcome: the explained outcome, or ``all`` for the whole distribution; by default, the
-            outcome that `subject_of` chooses. Effects are in nats. Unless it is ``all``, they
-            compare the probability of this outcome with that of all others together.
+            outcome that `subject_of` chooses. Effects are in nats, for this outcome against all
+            others together, or for the whole distribution.
     """
     shapley = contributions_of(predictor, window)
     trial = trial_of(predictor, window, reading, outcome=outcome)
@@ -511,7 +512,7 @@ def matters_by_itself(test: BallClaimTest, outcome: int | None) -> bool:
 
 
 def with_controls(trial: Trial[BallClaim], tests: Sequence[BallClaimTest]) -> list[BallClaimTest]:
-    """Add the probabilities with control sets hidden to the tests of claims about past balls."""
+    """Return the tests, with ``control_probs`` set for claims about past balls."""
     claims = [
         number
         for number, test in enumerate(tests)

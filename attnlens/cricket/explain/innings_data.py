@@ -70,8 +70,8 @@ class InningsReading:
         scales: for each scale, the weights on the past ``(head, ball, place)`` and on the last key
             ``(head, ball)``. A place is a distance, which starts at the previous ball; on the long
             scale, a place is an over, from 0.
-        carries: for each head, its share of the effects of hiding the past from each head in turn,
-            ``(head, ball)``; the heads of all scales in order.
+        carries: each head's share of the total effect if the past is hidden from one head at a
+            time, ``(head, ball)``. The heads are in the order of the scales.
         total: the attention over all heads by distance, ``(ball, place)``.
     """
 

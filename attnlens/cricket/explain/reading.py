@@ -61,7 +61,7 @@ class ScaleAttention:
         current: the index of the current ball.
         rows: the weight on each ball.
         own: the weight on the current ball itself, or on the null key.
-        carries: the head's share of the effects of hiding the past from each head in turn.
+        carries: the head's share of the total effect if the past is hidden from one head at a time.
         patterns: the result of `head_patterns`.
         sees: the relation that the head is restricted to, or ``None``.
         earned: the name that the head's measured behaviour supports, or ``unspecialised``.
@@ -92,7 +92,7 @@ def ranked(balls: Sequence[WindowBall], row: Sequence[float]) -> list[int]:
 
 
 def aggregate(attention: ScaleAttention) -> types.AggregateAttention:
-    """Return the share of the past attention of all heads on each kind of ball.
+    """Return how the past attention of all heads is split among kinds of balls.
 
     Each ball is counted once, under the first kind that fits it.
     """
@@ -228,7 +228,7 @@ SITES: Final[dict[str, str]] = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Paths:
-    """The paths from past balls to one prediction through the heads, and what each head adds.
+    """The attention of each head in one prediction, and what the head adds to the prediction.
 
     Attributes:
         probs: the prediction ``(outcome,)``.
@@ -302,7 +302,7 @@ class Paths:
         return self.total(self.scales)
 
     def uniform(self) -> Floats:
-        """Return `attention` if the attention of each head to the past were uniform."""
+        """Return what `attention` would be if each head attended uniformly to what it sees."""
 
         def even(rows: Floats) -> Floats:
             total: Floats = rows.sum(-1, keepdims=True)
@@ -653,8 +653,8 @@ def subject_outcome(full: Floats, usual: Floats, actual: str | None) -> Outcome:
     probability differs noticeably. If there is none, it is the outcome of `TALKED_OF` whose
     probability differs most from usual.
 
-    If smaller ratios counted as far from usual, the outcome would change more often when the venue
-    is unknown (measured on matches of 11 May to 23 October 2024).
+    With a smaller minimum ratio, the choice is less stable: it changes more often when the venue is
+    unknown (measured on matches of 11 May to 23 October 2024).
 
     Args:
         full, usual: the predicted and the usual probabilities ``(11,)``.

@@ -81,7 +81,7 @@ class PlayerAdded(Plain):
 
 
 class MovedBy(Plain):
-    """What one group of inputs adds to the win probability that was expected of a ball.
+    """The effect of one group of inputs on the win probability that was expected after a ball.
 
     Attributes:
         group: the group, as in the contributions of an explanation.

@@ -87,8 +87,8 @@ class _WholeRow(Plain):
 
     Attributes:
         self_attention: the weight on the current ball; on the scale ``whole``, on the null key.
-        carries: the head's share of the effects of hiding the past from each head in turn. The
-            shares of the heads of all scales sum to 1. Null in documents of schema 1.0.
+        carries: the head's share of the total effect if the past is hidden from one head at a time.
+            The shares of the heads of all scales sum to 1. Null in documents of schema 1.0.
         sees: the only past balls that the head may attend to, such as ``same_bowler``; null if it
             may attend to every ball of its scale, and in documents of schema 1.0.
         earned: the name that the head's measured behaviour supports, or null.
@@ -152,7 +152,7 @@ AnyLongHead = Annotated[
 
 
 class AggregateAttention(Plain):
-    """The share of the past attention of all heads on each kind of ball.
+    """How the past attention of all heads is split among kinds of balls.
 
     Each past ball is counted once, under the first kind that fits it.
     """
@@ -265,7 +265,7 @@ class Remark(Plain):
 
 
 class Caution(Remark):
-    """A remark whose flag is one of a fixed list."""
+    """A remark with one of the flags of `FlagName`."""
 
     flag: FlagName
 

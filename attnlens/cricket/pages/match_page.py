@@ -1,6 +1,7 @@
-"""Render a match for a terminal: its result, scorecards and notes; and the next over.
+"""Render the terminal pages of a match and of the next over.
 
-The page of the next over has the tokens of the over, the model's attention, and sampled overs.
+The page of a match has its result, scorecards and notes. The page of the next over has the tokens
+of the over, the model's attention, and sampled overs.
 """
 
 from __future__ import annotations

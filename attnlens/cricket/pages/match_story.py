@@ -409,7 +409,7 @@ def _moment(page: Page, lead: Line, moment: Moment, *, reasons: bool) -> None:
 
 
 def moved_words(moment: Moment) -> str:
-    """Return the expected points and the groups that moved them, or an empty string.
+    """Return the expected change in points, and the groups of inputs that moved it.
 
     Example: ``expected of it −0.7; from usual: striker's record −0.8, this over +0.4``.
     """
