@@ -424,8 +424,8 @@ def groups_of(window: BallWindow) -> dict[str, list[int]]:
 def contributions_of(predictor: TrainedPredictor, window: BallWindow) -> Contributions:
     """Return the exact Shapley values of ten groups: four of other inputs, and six of past balls.
 
-    The values are in probability and sum to the prediction minus the baseline. A group without
-    balls has the value zero.
+    The values are in units of probability. They sum to the prediction minus the baseline. A group
+    without balls has the value zero.
     """
     past = len(window.past)
 
