@@ -1,1 +1,1 @@
-"""Measure how good a predictor is, what its heads do, and whether attention shows what mattered."""
+"""Measure how good a predictor is, what its heads do, and whether attention is faithful."""

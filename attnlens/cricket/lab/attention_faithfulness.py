@@ -1,22 +1,23 @@
-"""Does attention show which past balls mattered? Figures over a sample of balls.
+"""Measure on a sample of balls whether attention shows which past balls mattered.
 
 A hidden past ball is masked for every head; the scoreboard is unchanged. Every method gives one
-score to each past ball of a query. The scores are compared with the effects of hiding the balls:
+score to each past ball of a query. The scores are compared with the effects of hiding the balls.
+These are the methods:
 
 - attention: for each head, its share of attention to past balls times the size of its contribution,
   summed over heads (`attnlens.cricket.explain.reading.Paths`).
 - content_only: the same with weights computed from query times key alone, without the biases.
-- value_norm: the same, with each weight replaced by the norm of the weighted values, ``‖Σ_h weight
-  · value · output projection‖`` (Kobayashi et al. 2020).
+- value_norm: the same, with each weight replaced by the norm of the weighted values,
+  ``‖Σ_h weight · value · output projection‖`` (Kobayashi et al. 2020).
 - rollout: attention traced back to the inputs (Abnar & Zuidema 2020); half of every residual
   layer's output is attributed to its input.
 - gradient_x_input: the gradient of the most likely outcome's log-odds with respect to the ball's
   vector, times that vector.
 - kl_jacobian: the same for all outcomes at once (`attnlens.attention.flow.kl_jacobian`).
-- structure: no attention, but trees that see distance, players and outcome
-  (`attnlens.cricket.lab.attention_faithfulness`).
+- structure: the effect predicted by boosted trees from distance, players and outcome, without
+  attention.
 - recency: minus the distance.
-- uniform: attention with each head's weights spread evenly over the balls it may see.
+- uniform: attention, but with each head's weights spread evenly over the balls that it may see.
 """
 
 from __future__ import annotations
@@ -118,8 +119,9 @@ def attributions(model: FullModel, batch: Batch) -> dict[str, Floats]:
 
 
 def signed_attributions(model: FullModel, batch: Batch, outcome: int) -> dict[str, Floats]:
-    """Return the scores ``(past,)`` of the methods that have a sign, for the log-odds of
-    one outcome.
+    """Return each past ball's signed score ``(past,)`` for one outcome's log-odds, by method.
+
+    Only the methods ``attention`` and ``gradient_x_input`` have a sign.
     """
     with _past_vectors(model) as vectors:
         prediction, paths = predict_paths(model, batch)
@@ -144,9 +146,10 @@ def _gradient_times_input(prediction: Prediction, vectors: Tensor, outcome: int)
 
 @contextmanager
 def _past_vectors(model: FullModel) -> Iterator[list[Tensor]]:
-    """Capture the past balls' vectors ``(1, past, width)`` in the block, as leaves of the graph.
+    """Capture the past balls' vectors ``(1, past, width)`` of the forward passes in the block.
 
-    A gradient with respect to such a vector covers every use of the past ball and stops there.
+    Each vector is made a leaf of the autograd graph. The gradient with respect to such a vector
+    covers every use of the past ball and stops there.
     """
     vectors: list[Tensor] = []
 
@@ -213,11 +216,14 @@ class MeasuredBall:
     """One sampled ball; losses and divergences are in nats.
 
     Attributes:
-        attention, effects: each past ball's attention score and effect of hiding, oldest first.
+        attention, effects: for each past ball, oldest first, the attention score and the effect of
+            hiding the ball.
+        largest: the largest of ``effects``.
         intact, hide_all: the log-loss with the past visible, and with all past balls hidden.
-        scramble_cost: the increase of the log-loss, averaged over permutations of the past
-            outcomes.
-        scramble_kl, hide_all_kl: the divergence of that prediction from the intact prediction.
+        scramble_cost: the increase of the log-loss if the past outcomes are permuted, averaged over
+            permutations.
+        scramble_kl, hide_all_kl: the divergence from the intact prediction if the past outcomes are
+            permuted, and if all past balls are hidden.
         methods: the figures by method and name.
         controls: the `removal_figures` of each random ordering.
     """
@@ -239,9 +245,11 @@ class MeasuredBall:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FaithfulnessSample:
-    """A measured sample of balls; ``wider`` is the result of `wider_sample`.
+    """A measured sample of balls.
 
-    ``left_out`` maps each method that could not be fitted to the reason.
+    Attributes:
+        wider: the result of `wider_sample`, if it was requested.
+        left_out: the reason for each method that could not be fitted, by method.
     """
 
     balls: tuple[MeasuredBall, ...]
@@ -250,8 +258,9 @@ class FaithfulnessSample:
     left_out: Mapping[str, str]
 
     def document(self, held: HeldOut) -> Json:
-        """Return the JSON result of ``attnlens lab faithfulness``; every figure is a mean
-        over balls.
+        """Return the JSON result of ``attnlens lab faithfulness``.
+
+        Every figure is a mean over balls.
         """
         intact, hidden, largest, hide_all_kl, scramble_cost, scramble_kl = (
             np.array([getattr(ball, name) for ball in self.balls])
@@ -337,10 +346,11 @@ def measure(
     """Measure a sample of balls by every method in `METHODS`.
 
     Args:
-        innings: the innings in a fixed order, so that the sample is reproducible. Super overs
-            should be left out; they are too short to be sampled anyway.
+        innings: the innings without super overs, in a fixed order, so that the sample is
+            reproducible.
         balls: the number of balls to sample, from all balls with at least 36 balls before them.
-        wide: the number of balls to sample for the log-losses alone, from all balls with a past.
+        wide: the number of balls to sample for the log-losses alone, from all balls with at least
+            one ball before them.
 
     Raises:
         InputError: no ball has 36 balls before it.
@@ -371,7 +381,7 @@ def measure(
 
 
 def remove_past(model: FullModel, encoded: Encoded, position: int) -> SingleRemovals:
-    """Hide each preceding ball by itself."""
+    """Measure the effect of hiding each past ball alone."""
     batch = window_batch(encoded.arrays, position)
     return remove_each(partial(under_masks, model, batch), position)
 
@@ -382,11 +392,13 @@ def fitted_structure(
     removals: Sequence[SingleRemovals],
     seed: int,
 ) -> tuple[dict[str, list[Floats]], dict[str, str]]:
-    """Return the scores of past balls by structure alone, by method, or the reason why there are
-    none.
+    """Return the scores of the method `STRUCTURE`, or the reason why it could not be fitted.
+
+    Both results are by method, and one of them is empty.
 
     Args:
         chosen: for each ball, a row of ``innings`` and a position.
+        removals: the result of `remove_past` for each ball.
     """
     structures = [structure_of(innings[row].arrays, position) for row, position in chosen]
     matches = [innings[row].match_id for row, _ in chosen]
@@ -405,9 +417,11 @@ def measure_ball(
     removed: SingleRemovals,
     structures: Mapping[str, Floats],
 ) -> MeasuredBall:
-    """Measure one ball.
+    """Measure one ball by every method.
 
-    ``removed`` is the result of `remove_past`; ``structures`` has the scores of additional methods.
+    Args:
+        removed: the result of `remove_past`.
+        structures: the scores ``(past,)`` of methods that are fitted on many balls.
     """
     arrays = encoded.arrays
     batch = window_batch(arrays, position)
@@ -457,7 +471,9 @@ def measure_ball(
 def _correlations(
     score: Floats, signed_score: Floats, effects: Floats, signed: Floats, same_players: Floats
 ) -> dict[str, float]:
-    """Return the rank correlations with single-ball effects, over the last 36 balls and over all.
+    """Return the rank correlations with single-ball effects, over the last 35 balls and over all.
+
+    The names of the first kind end in ``last36``, since the window of 36 includes the current ball.
 
     Args:
         signed_score: the score with its sign, if the method has one.
@@ -528,7 +544,7 @@ def render_faithfulness(page: Page, document: Json) -> None:
 
 
 def add_opening(page: Page, document: Json, question: str) -> None:
-    """Write the question, its sample of balls, and notes on the figures."""
+    """Write the title of a page, with the sample of balls, and the notes on its figures."""
     days = " to ".join(dict.fromkeys(day for day in document["dates"] if day))
     matches = count(document["matches"], "match", "matches")
     sample = ", ".join(filter(None, (matches, days)))
@@ -544,7 +560,7 @@ def _add_figures(page: Page, rows: Sequence[tuple[str, Estimate]], digits: int) 
 
 
 def _add_methods(page: Page, methods: Mapping[str, Json]) -> None:
-    """Write one row per method. Columns that do not fit are only in ``--json``."""
+    """Write one row per method. Columns that do not fit are left out of the page."""
     page.paragraph("agreement of scores with the effects of hiding balls", "heading", indent=0)
     columns = [Words(), Words("Spearman, last 36", gap=1)]
     subheads: list[Cell] = ["", ("(95% over matches)", "quiet")]
@@ -607,9 +623,7 @@ class StructureError(AttnlensError):
 
 
 def structure_of(arrays: InningsArrays, position: int) -> Floats:
-    """Return the distance, same batter, same bowler and outcome of each past ball,
-    ``(position, 4)``.
-    """
+    """Return each past ball's distance, same batter, same bowler and outcome, ``(position, 4)``."""
     past = slice(0, position)
     columns = [
         np.arange(position, 0, -1),
@@ -623,7 +637,9 @@ def structure_of(arrays: InningsArrays, position: int) -> Floats:
 def structure_scores(
     structures: Sequence[Floats], effects: Sequence[Floats], matches: Sequence[str], seed: int
 ) -> list[Floats]:
-    """Predict the effects of hiding the past balls of several balls, on a log scale.
+    """Predict the logarithm of the effect of hiding each past ball, by boosted trees.
+
+    The trees for a ball are fitted on the balls of other matches.
 
     Args:
         structures: the `structure_of` each ball.

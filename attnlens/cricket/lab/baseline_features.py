@@ -1,4 +1,4 @@
-"""The baselines' features of every ball, as known before the ball is bowled.
+"""The features of the baselines for every ball, from what is known before the ball is bowled.
 
 The predictor reads earlier balls by attention and gets no sums over them. The baselines get all
 such sums: the scoreboard, the innings so far, the ratings, and sums of observed minus expected
@@ -46,10 +46,10 @@ _OF_A_BALL: Final[Mapping[str, Callable[[Delivery], int]]] = {
 
 
 def ball_columns(encoded: Sequence[EncodedInnings]) -> BallColumns:
-    """Return columns for innings in order of date, with a column of flags for each outcome such as
-    ``wd``.
+    """Return facts of every ball as columns, for innings in order of date.
 
-    The features of a second innings are computed from the first, so both must be included.
+    Each outcome, such as ``wd``, has a column of flags. The features of a second innings are
+    computed from the first, so both must be included.
     """
     people, venues, teams, matches = (defaultdict[str, int](count().__next__) for _ in range(4))
     ids: dict[str, str] = {}
@@ -131,7 +131,7 @@ def _encoded_columns(arrays: InningsArrays) -> BallColumns:
 
 
 class Groups:
-    """Balls grouped by a key ``(n,)``. The figures of a ball cover the earlier balls of its group.
+    """Balls grouped by a key ``(n,)``, and figures of the earlier balls in each ball's group.
 
     ``time`` gives the order within a group, if the rows are not yet in order.
     """
@@ -149,12 +149,14 @@ class Groups:
         return result
 
     def count(self) -> Integers:
-        """Return the number of earlier balls."""
+        """Return the number of earlier balls in each ball's group."""
         return self._back(self._rows - self._start)
 
     def sums(self, values: NDArray[Any], last: int | None = None) -> NDArray[Any]:
-        """Return sums (or counts of flags) over all earlier balls or the ``last`` ones, in
-        the same shape.
+        """Return the sum of ``values`` over the earlier balls of each ball's group.
+
+        The result has the shape of ``values``; flags are counted. With ``last``, only that number
+        of balls before each ball is summed.
         """
         exact = np.float64 if np.issubdtype(values.dtype, np.floating) else np.int64
         running = np.zeros((len(values) + 1, *values.shape[1:]), exact)
@@ -163,8 +165,9 @@ class Groups:
         return self._back(running[self._rows] - running[low])
 
     def since(self, flags: Flags) -> Integers:
-        """Return the number of balls since the last ball with the flag, or all balls if
-        there is none.
+        """Return the number of balls since the last ball with the flag.
+
+        If there is no such ball, all earlier balls of the group are counted.
         """
         after = np.where(flags[self._order], self._rows + 1, 0)
         latest = np.concatenate([[0], np.maximum.accumulate(after)[:-1]])
@@ -178,9 +181,9 @@ class Groups:
 
 
 class Ledger:
-    """Sums by entity, ``key`` ``(n,)``, over earlier days.
+    """Sums over the balls of an entity on earlier days; ``key`` ``(n,)`` is each ball's entity.
 
-    A ball contributes to the matches that ``began`` after its own match ``ended``.
+    A ball is included in the sums of matches that ``began`` after its own match ``ended``.
     """
 
     def __init__(self, key: Integers, began: Integers, ended: Integers) -> None:
@@ -193,7 +196,7 @@ class Ledger:
         self._high = np.searchsorted(ordered, key * span + (began - first))
 
     def sums(self, values: NDArray[Any]) -> Doubles:
-        """Sums over the entity's balls of earlier days, ``(n,)`` or ``(n, columns)``."""
+        """Return sums over the entity's balls of earlier days, ``(n,)`` or ``(n, columns)``."""
         running = np.zeros((len(values) + 1, *values.shape[1:]))
         np.cumsum(values[self._order], axis=0, out=running[1:])
         return running[self._high] - running[self._low]
@@ -218,7 +221,8 @@ _FREQUENT: Final = ("0", "1", "2", "4", "6", "W", "wd")
 class FeatureTable:
     """The baselines' features ``(balls, columns)``, and the outcome and the match ``(balls,)``.
 
-    The outcomes of single earlier balls are class numbers, or -1 if there is no such ball.
+    Some columns hold the outcome of one earlier ball, as a class number, or -1 if there is no such
+    ball.
     """
 
     names: tuple[str, ...]
@@ -233,7 +237,7 @@ class FeatureTable:
         return self.values[:, self.names.index(name)]
 
     def rows(self, chosen: NDArray[Any] | slice) -> FeatureTable:
-        """Select some of the balls."""
+        """Return a table with only the chosen balls."""
         return FeatureTable(
             self.names, self.values[chosen], self.outcome[chosen], self.match[chosen]
         )
@@ -242,8 +246,8 @@ class FeatureTable:
 def feature_table(encoded: Sequence[EncodedInnings]) -> FeatureTable:
     """Return the features of every ball of ``encoded``, whose innings are in order of date.
 
-    Each ball's row uses the balls before it in its match, and the matches of ``encoded`` that ended
-    before its match began.
+    The features of a ball are computed from the balls before it in its match, and from the matches
+    of ``encoded`` that ended before its match began.
     """
     balls = ball_columns(encoded)
     names: list[str] = []
@@ -258,8 +262,9 @@ def feature_table(encoded: Sequence[EncodedInnings]) -> FeatureTable:
 
 
 def _columns(balls: BallColumns) -> Columns:
-    """Yield every column; columns by outcome are ``(balls, 11)``, or ``(balls, 7)`` for
-    `_FREQUENT`.
+    """Yield the name and the values of every feature.
+
+    The values are ``(balls,)``, or have a column for each of the 11 outcomes or of `_FREQUENT`.
     """
     bowler = Groups(balls["bowler in innings"])
     yield from _scoreboard(balls)
@@ -340,7 +345,6 @@ def _run_rate(balls: BallColumns) -> Doubles:
 
 
 def _first_innings(balls: BallColumns) -> Columns:
-    """Run rate, and wickets and boundaries per ball, of the match's earlier innings."""
     match, innings = Groups(balls["match"]), Groups(balls["innings"])
     n_balls = match.count() - innings.count()
     for name, column in {"runs": "runs_total", "wickets": "W", "boundaries": "boundary"}.items():
@@ -375,8 +379,7 @@ def _capped(balls_since: Integers, limit: int = _MAX_BALLS_SINCE) -> Integers:
 
 
 def _stand(balls: BallColumns) -> Columns:
-    """The non-striker's figures in this innings, and those of the partnership."""
-    # The non-striker's figures are sums over the balls that he faced himself.
+    # The non-striker's figures are sums over the balls that he has faced as the batter.
     n_balls = len(balls["match"])
     keys = np.concatenate([balls["batter in innings"], balls["non_striker in innings"]])
     both = Groups(keys, np.tile(np.arange(n_balls), 2))
@@ -408,7 +411,6 @@ def _bowler(balls: BallColumns, bowler: Groups) -> Columns:
 
 
 def _last_balls(balls: BallColumns) -> Columns:
-    """Sums over the last balls of the innings, for all players."""
     innings = Groups(balls["innings"])
     for name, column, lengths in (
         ("runs", "runs_total", (6, 12)),
@@ -452,8 +454,9 @@ def _ratings(balls: BallColumns) -> Columns:
 
 
 def _records(balls: BallColumns) -> Columns:
-    """Records from earlier days: outcomes relative to expectation, and runs and wickets per
-    ball.
+    """Yield records from earlier days, by striker, bowler, venue, and pair of striker and bowler.
+
+    They are outcomes relative to expectation, and runs and wickets per ball.
     """
     began, ended = balls["began"], balls["ended"]
     outcomes = np.eye(len(OUTCOMES), dtype=np.float32)[balls["outcome"]]
@@ -464,7 +467,8 @@ def _records(balls: BallColumns) -> Columns:
         "venue": balls["venue"],
         "pair": balls["batter"] * (int(balls["bowler"].max()) + 1) + balls["bowler"],
     }
-    # The weights halve every year; only their ratios are used.
+    # The weight of a ball doubles with every year that it is later. Dividing by the current weight
+    # makes older balls count less.
     weight = np.exp2((ended - ended.min()) / _HALF_LIFE_DAYS)
     current = np.exp2((began - ended.min()) / _HALF_LIFE_DAYS)
     for name, key in keys.items():
@@ -490,7 +494,6 @@ def _records(balls: BallColumns) -> Columns:
 
 
 def _surprises(balls: BallColumns) -> Columns:
-    """Outcomes minus expectation, summed over the earlier balls of the match."""
     surprise = -_expected(balls)
     surprise[np.arange(len(surprise)), balls["outcome"]] += 1
     frequent = [OUTCOMES.index(outcome) for outcome in _FREQUENT]
@@ -512,13 +515,16 @@ def _surprises(balls: BallColumns) -> Columns:
 
 
 def _expected(balls: BallColumns) -> Floats32:
-    """Return the probabilities from scoreboard and ratings, ``(balls, 11)``."""
+    """Return the outcome probabilities from the scoreboard and the ratings, ``(balls, 11)``."""
     logits = balls["base"] + sum(balls[f"rating {name}"] for name in _RATED)
     return softmax(np.asarray(logits, np.float32))
 
 
 def _log_ratio(actual: Doubles, due: Doubles, n_balls: Doubles, shrink: float) -> Doubles:
-    """Return the log of actual over expected, shrunk by ``shrink`` balls with expected outcomes."""
+    """Return the log of actual over expected counts.
+
+    The ratio is shrunk by adding ``shrink`` balls with the expected outcomes.
+    """
     rate = actual / np.maximum(due, 1e-9)
     number = n_balls[:, None]
     return np.asarray(np.log((number * rate + shrink) / (number + shrink)))

@@ -1,7 +1,7 @@
 """Baselines for the predictor: outcome shares, a logistic regression, and boosted trees.
 
 Each baseline is fitted on the balls that a predictor was trained on, and evaluated on later balls.
-The regression and the trees get all the information that the predictor has, and every running
+The regression and the trees get all the information that the predictor has, and also every running
 total.
 """
 
@@ -46,17 +46,20 @@ Predict: TypeAlias = Callable[[FeatureTable], Doubles]
 
 
 def fit_prior(table: FeatureTable) -> Predict:
-    """Fit the share of each outcome, which is the forecast for every ball."""
+    """Fit a baseline that forecasts the overall share of each outcome for every ball."""
     counts = np.bincount(table.outcome, minlength=len(OUTCOMES)) + 1.0
     return lambda balls: np.tile(counts / counts.sum(), (len(balls), 1))
 
 
 def fit_logistic(table: FeatureTable) -> Predict:
-    """Fit a multinomial logistic regression on all columns, with at most `_MAX_LOGISTIC_ROWS`
-    balls.
+    """Fit a multinomial logistic regression on all features.
 
-    These balls are taken at even intervals from all balls, since fitting on 2.2 million balls took
-    17 GB. Values are standardised and clipped at five standard deviations.
+    If there are more than `_MAX_LOGISTIC_ROWS` balls, a subset at even intervals is used, since
+    fitting on 2.2 million balls took 17 GB of memory. Values are standardised and clipped at five
+    standard deviations.
+
+    Raises:
+        BaselineError: scikit-learn is not installed, or all balls have the same outcome.
     """
     try:
         from sklearn.linear_model import LogisticRegression
@@ -88,7 +91,7 @@ def fit_logistic(table: FeatureTable) -> Predict:
 
 
 def _spread(table: FeatureTable) -> Floats32:
-    """Return the columns, with class numbers, overs and wickets as one-hot flags."""
+    """Return the features, with one-hot flags instead of class numbers, overs and wickets."""
     categories = {
         "outcome 1 before": (-1, len(OUTCOMES)),
         "outcome 2 before": (-1, len(OUTCOMES)),
@@ -146,13 +149,13 @@ def fit_trees(
     growth: Growth = GROWTH,
     seed: int = 5,
 ) -> Predict:
-    """Fit gradient-boosted trees (LightGBM) on all columns.
+    """Fit gradient-boosted trees (LightGBM) on all features.
 
-    Training stops at the lowest loss on ``check``, which holds later balls, or after ``rounds``
-    without it.
+    With ``check``, which holds later balls, the number of rounds with the lowest loss on these
+    balls is used. Otherwise training takes ``rounds`` rounds.
 
     Raises:
-        BaselineError: LightGBM is not installed.
+        BaselineError: LightGBM is not installed, or all balls have the same outcome.
     """
     try:
         import lightgbm
@@ -198,11 +201,11 @@ def teach(
 ) -> list[Floats32]:
     """Return out-of-fold probabilities of boosted trees for each innings, ``(ball, 11)`` each.
 
-    The first of the loop's processes fits the trees. The probabilities are cached next to the
-    loop's state, for use when a run is resumed.
+    The first process of the loop fits the trees. The probabilities are saved next to the loop's
+    state, so that a resumed run does not fit the trees again.
 
     Raises:
-        InputError: there are too few matches to fit trees on.
+        InputError: LightGBM is not installed, or there are too few matches to fit trees on.
     """
     counts = [len(encoded.arrays) for encoded in innings]
     path = loop.sibling_path(f"taught-{seed}.npy")
@@ -228,9 +231,7 @@ def teach(
 
 
 def out_of_fold(table: FeatureTable, growth: Growth, seed: int) -> Floats32:
-    """Return the probabilities of each ball from trees fitted on the other fold, ``(balls,
-    11)``.
-    """
+    """Return each ball's probabilities ``(balls, 11)`` from trees fitted on the other fold."""
     matches = np.unique(table.match)
     if len(matches) < 2:
         raise BaselineError("there are fewer than two training matches")
@@ -255,8 +256,8 @@ def compare(
 ) -> BaselineForecasts:
     """Fit the named baselines on the model's training matches, and forecast the held-out matches.
 
-    The training matches end on the checkpoint's ``weights_until``. Matches from that day to
-    ``trained_until`` are used for early stopping. Ratings are computed date by date from all given
+    The training matches end on the checkpoint's ``weights_until``. Later matches, up to
+    ``trained_until``, are used for early stopping. Ratings are computed date by date from all given
     matches. If there are no training matches, or if dates are missing, the only baseline is the
     checkpoint's own prior.
     """

@@ -1,4 +1,4 @@
-"""Measure how well a predictor's probabilities, and the usual ones, fit matches it has not seen."""
+"""Measure how well the predicted and the usual probabilities fit held-out matches."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ _TABLE_BINS: Final = 16
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EvaluatedBalls:
-    """Every evaluated ball, innings by innings.
+    """All evaluated balls, in order of innings.
 
     Attributes:
         probabilities: the model's probabilities ``(balls, 11)``.
@@ -83,9 +83,7 @@ class EvaluatedBalls:
 
 
 def forecasts(held: HeldOut, report: Report = silent) -> Iterator[tuple[EncodedInnings, Floats]]:
-    """Yield every held-out innings and the predictor's probabilities for its balls
-    ``(balls, 11)``.
-    """
+    """Yield every held-out innings and the predicted probabilities of its balls ``(balls, 11)``."""
     innings = list(held.innings(report))
     for start in range(0, len(innings), _INNINGS_PER_BATCH):
         batch_innings = innings[start : start + _INNINGS_PER_BATCH]
@@ -117,9 +115,7 @@ def judge(held: HeldOut, report: Report = silent) -> EvaluatedBalls:
 
 
 def aligned(balls: EvaluatedBalls, innings: Sequence[InningsSize], probabilities: Floats) -> Floats:
-    """Reorder ``probabilities`` from the order of ``innings`` to the order of the evaluated
-    balls.
-    """
+    """Reorder the rows of ``probabilities`` from the order of ``innings`` to that of ``balls``."""
     ends = np.cumsum([size for _, _, size in innings])
     end_of = {(match, number): end for (match, number, _), end in zip(innings, ends, strict=True)}
     rows = [np.arange(end_of[match, number] - size, end_of[match, number])
@@ -130,11 +126,12 @@ def aligned(balls: EvaluatedBalls, innings: Sequence[InningsSize], probabilities
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BaselineForecasts:
-    """The probabilities of each baseline for the evaluated balls, ``(balls, 11)``, in the same
-    order.
+    """The probabilities of each baseline for the evaluated balls.
 
-    ``left_out`` maps each baseline that could not be fitted to the reason. ``fitted_on`` is the
-    number of matches.
+    Attributes:
+        probabilities: for each baseline, ``(balls, 11)``, in the order of `EvaluatedBalls`.
+        left_out: the reason for each baseline that could not be fitted, by baseline.
+        fitted_on: the number of matches on which the baselines were fitted.
     """
 
     probabilities: dict[str, Floats]
@@ -143,13 +140,13 @@ class BaselineForecasts:
 
 
 def evaluation(held: HeldOut, balls: EvaluatedBalls, baselines: BaselineForecasts) -> Json:
-    """Return the JSON result of ``attnlens lab evaluate``: a predictor and baselines on the same
-    balls.
+    """Return the JSON result of ``attnlens lab evaluate``.
 
-    The scores are the log-loss in nats, the Brier score, the expected calibration error, and the
-    share of balls on which the most likely outcome occurred. ``paired_difference`` is the model's
-    log-loss minus each baseline's, ball by ball. ``outside_training`` describes the matches that
-    differ in kind from the training matches.
+    The predictor and the baselines are scored on the same balls. The scores are the log-loss in
+    nats, the Brier score, the expected calibration error, and the share of balls on which the most
+    likely outcome occurred. ``paired_difference`` is the model's log-loss minus each baseline's,
+    ball by ball. ``outside_training`` describes the matches that differ in kind from the training
+    matches.
     """
     bootstrap = Bootstrap(balls.match, draws=DRAWS, seed=SEED)
     losses = log_losses(balls.probabilities, balls.actual)
@@ -233,11 +230,11 @@ def _breakdowns(
         }
 
     def by_name(name_of: Mapping[str, str], min_matches: int) -> Json:
-        """Group by a name of each match, most frequent first; names with too few matches are left
-        out.
+        """Return the figures of the matches with the same name, most frequent name first.
 
-        ``ece_by_luck``: the ECE of a perfectly calibrated forecast is below this value in 19 of 20
-        cases. ``minus`` is the model's log-loss minus each baseline's, ball by ball.
+        Names with too few matches are left out. ``ece_by_luck``: the ECE of a perfectly calibrated
+        forecast is below this value in 19 of 20 cases. ``minus`` is the model's log-loss minus each
+        baseline's, ball by ball.
         """
         names = np.repeat(
             [name_of[match_id] for match_id, _, _ in balls.innings],
@@ -274,8 +271,10 @@ def _breakdowns(
 
 
 def _reliability(balls: EvaluatedBalls, bootstrap: Bootstrap) -> dict[str, list[Json]]:
-    """Return calibration tables: equal-width bins for the likeliest outcome, else equally
-    filled bins.
+    """Return the calibration tables for the likeliest outcome and for `_CALIBRATED_OUTCOMES`.
+
+    The bins for the likeliest outcome have equal widths; the other bins have similar numbers of
+    balls.
     """
     confidence, right = balls.probabilities.max(1), hits(balls.probabilities, balls.actual)
     tables = {"likeliest": reliability(confidence, right, equal_bins(confidence), bootstrap)}
@@ -309,11 +308,11 @@ def reliability(
 
 
 def calibration_table(held: HeldOut, balls: EvaluatedBalls) -> Json:
-    """Return, for each outcome, bins of similar probability and the observed frequency in each bin.
+    """Return the calibration table of every outcome, as the content of a calibration file.
 
-    This is the content of the file beside a checkpoint (`attnlens.cricket.predictor.calibration`).
-    The bins are equally filled. ``most`` is the highest probability in a bin. ``happened_ci`` is
-    the 95% interval over resampled matches, or ``null`` if the balls are from one match.
+    The file is described in `attnlens.cricket.predictor.calibration`. The bins of an outcome have
+    similar numbers of balls. ``most`` is the highest probability in a bin. ``happened_ci`` is the
+    95% interval over resampled matches, or ``null`` if the balls are from one match.
     """
     bootstrap = Bootstrap(balls.match, draws=DRAWS, seed=SEED)
     outcomes = {}
@@ -445,7 +444,7 @@ def _compared(page: Page, document: Json) -> None:
 
 
 def add_calibration(page: Page, title: str, bins: Sequence[Json]) -> None:
-    """Write the predicted and the observed share, with one row per bin."""
+    """Write a table of predicted and observed shares, with one row per bin."""
     page.paragraph(title, "heading", indent=0)
     rows = [[percent(row["predicted"], 1), *_observed(row), f"{row['balls']:,}"] for row in bins]
     add_table(page, [Column("predicted"), Close("observed"), Close(), Close("balls")], rows)
@@ -480,8 +479,8 @@ _COMMON: Final = ("0", "1", "4", "6", "W", "wd")
 def usual_evaluation(held: HeldOut, report: Report = silent) -> Json:
     """Return the JSON result of ``attnlens lab evaluate --usual``.
 
-    ``log_loss`` has three values in nats: ``usual`` for the usual probabilities; ``scoreboard`` for
-    the scoreboard alone, without the competition; and ``difference``, the first minus the second,
+    ``log_loss`` has three values in nats: ``usual`` for the usual probabilities, ``scoreboard`` for
+    the scoreboard alone without the competition, and ``difference`` for the first minus the second,
     ball by ball. ``by_competition`` has, for every common outcome, its mean usual probability, its
     observed frequency, and the difference, in percent.
     """

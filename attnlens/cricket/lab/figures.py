@@ -1,4 +1,4 @@
-"""Figures with their intervals, and the conversion of results with figures to JSON."""
+"""Estimates with 95% intervals, and their conversion to JSON."""
 
 from __future__ import annotations
 
@@ -20,13 +20,12 @@ DRAWS: Final = 2000
 
 @lru_cache(maxsize=4)
 def _bootstrap(matches: tuple[str, ...], seed: int) -> Bootstrap:
-    """Return resamples of the matches, which all figures of one result share."""
     groups = np.unique(np.asarray(matches), return_inverse=True)[1].astype(np.int64)
     return Bootstrap(groups, draws=DRAWS, seed=seed)
 
 
 class Estimate(NamedTuple):
-    """A figure and its 95% interval over resampled matches; ``None`` if undefined.
+    """A figure and its 95% interval over resampled matches; both are ``None`` if undefined.
 
     In JSON it becomes two fields: ``name`` and ``name_ci``.
     """
@@ -38,7 +37,7 @@ class Estimate(NamedTuple):
     def of(
         cls, estimates: Estimates, index: tuple[int, ...] = (), digits: int = DIGITS
     ) -> Estimate:
-        """Select one of many estimates."""
+        """Return one element of an array of estimates."""
         low, high = (finite(ends[index], digits) for ends in (estimates.low, estimates.high))
         ci = None if low is None or high is None else (low, high)
         return cls(finite(estimates.value[index], digits), ci)
@@ -55,8 +54,9 @@ class Estimate(NamedTuple):
 
     @classmethod
     def resampled(cls, values: Floats, bootstrap: Bootstrap, rows: Flags | None = None) -> Estimate:
-        """Return the mean of ``values`` ``(row,)``, or of the selected rows; ``None`` if
-        there are none.
+        """Return the mean of ``values`` ``(row,)``, or of the selected rows, with its interval.
+
+        The mean is ``None`` if no row is selected.
         """
         selected = values if rows is None else values[rows]
         value = float(selected.mean()) if len(selected) else None
@@ -77,7 +77,7 @@ class Estimate(NamedTuple):
 
 
 class Mean(NamedTuple):
-    """A mean, its 95% interval over matches, and the number of balls."""
+    """A mean over balls, its 95% interval over matches, and the number of balls."""
 
     mean: float | None
     ci: Interval | None
@@ -85,7 +85,7 @@ class Mean(NamedTuple):
 
     @classmethod
     def of(cls, values: Sequence[float] | Floats, matches: Sequence[str], seed: int) -> Mean:
-        """Return the mean as in `Estimate.mean`."""
+        """Return the mean as in `Estimate.mean`; ``None`` if there are no values."""
         if not len(values):
             return cls(None, None, 0)
         return cls(*Estimate.mean(values, matches, seed), len(values))
@@ -97,7 +97,7 @@ def finite(value: float, digits: int = DIGITS) -> float | None:
 
 
 def to_json(value: Any) -> Any:
-    """Convert a result to JSON; each `Estimate` in a mapping becomes two members."""
+    """Convert a result to JSON. Each `Estimate` in a mapping becomes a value and an interval."""
     if isinstance(value, Mapping):
         members: dict[str, Any] = {}
         for name, member in value.items():

@@ -1,7 +1,7 @@
-"""Training sets for both models, and the tables that are fitted after the network.
+"""Training sets for both models, and the tables of effects that are measured after training.
 
 The effect of hiding a ball is meaningful only relative to the usual effect of hiding a ball at that
-place. This null distribution is fitted after the network and does not affect the forecast.
+place. This null distribution is measured after training and does not affect the forecast.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ _TABLE_SMOOTHING = 200.0
 
 
 def fit_base(matches: Sequence[Match], *, seed: int) -> BaseModel:
-    """Fit the scoreboard's model on all balls of ``matches``."""
+    """Fit the model that predicts outcomes from the scoreboard and the kind of cricket."""
     inputs: list[Floats32] = []
     outcomes: list[int] = []
     cells: list[Integers] = []
@@ -121,7 +121,10 @@ def fit_base(matches: Sequence[Match], *, seed: int) -> BaseModel:
 
 
 def outcome_tables(outcomes: Integers, cells: Integers) -> tuple[Floats32, Floats32]:
-    """Return smoothed log-shares over all balls ``(11,)`` and by place ``(TABLES, 2, 20, 11)``."""
+    """Return smoothed log-shares over all balls ``(11,)`` and by cell ``(TABLES, 2, 20, 11)``.
+
+    A cell is a kind of cricket, an innings and an over.
+    """
     share = np.bincount(outcomes, minlength=len(OUTCOMES)) + 1.0
     share = share / share.sum()
     counts = np.zeros((TABLES * 2 * OVER_CLASSES, len(OUTCOMES)))
@@ -141,7 +144,7 @@ def rated(
     encode: Callable[[Match, Innings], E],
     report: Report = silent,
 ) -> Iterator[tuple[Match, Innings, datetime.date, E]]:
-    """Encode every innings with the ratings of the day before, and then learn the day.
+    """Yield every innings, encoded with the ratings of the day before, and then learn the day.
 
     ``ratings`` is updated in place. Days up to ``ratings.until`` are encoded with the current
     ratings and are not learnt again.
@@ -184,15 +187,15 @@ class Hyperparameters(Schedule):
     Attributes:
         innings: the number of innings per step.
         hide_some, hide_all, hide_player, hide_block: the share of innings in which some past balls
-            are hidden: a random share, all of them, those of one player, or a sequence of
-            successive balls.
+            are hidden: a random share, all of them, those of one player, or a block of successive
+            balls.
         hide_batter, hide_bowler: the share of innings in which each ball does not see the past
             balls of its own batter, or of its own bowler; 1 for a model that never sees such balls.
-        hide_windows: the share of innings in which only the scale ``whole`` sees past balls, so
-            that its heads learn what the windowed scales would otherwise contribute.
-        forget: the share of balls from whose query each knowledge group is hidden with probability
-            one half.
-        forget_past: the share of past balls from which a player's record is hidden.
+        hide_windows: the share of innings in which only the scale ``whole`` sees past balls. Its
+            heads then learn what the windowed scales would otherwise contribute.
+        forget: the share of balls that lose knowledge. Each group of `KNOWLEDGE` is hidden from
+            such a ball with probability one half.
+        forget_past: the share of past balls without a player's rating.
         teacher: the weight of a teacher's probabilities in the loss; the rest of the weight is on
             the actual outcomes (Hinton, Vinyals and Dean 2015, "Distilling the Knowledge in a
             Neural Network", temperature 1).
@@ -265,7 +268,7 @@ def hide_own_balls(
     if rows is not None:
         same = same & rows[:, None, None]
     sequence["visible"] = sequence["visible"] & ~same
-    # The summaries of overs now differ between queries.
+    # The summaries of overs now differ between queries, so they cannot be shared.
     sequence.pop("shared", None)
 
 
@@ -298,7 +301,8 @@ InningsWithTeacher = tuple[InningsArrays, Probabilities | None]
 
 
 class InningsTrainingSet(TrainingSet[FullModel, InningsWithTeacher]):
-    """Innings that the predictor is trained on."""
+    """The innings on which the predictor is trained, each with a teacher's probabilities or none.
+    """
 
     unit, noise, checked_at_once = "balls", 4, 32
 
@@ -340,7 +344,7 @@ def fit(
     teacher: Sequence[Probabilities] | None = None,
     loop: TrainingLoop | None = None,
 ) -> TrainedModel[FullModel]:
-    """Train a predictor with `run_training`, which raises the same errors.
+    """Train a predictor; see `run_training` for the errors.
 
     Args:
         prior: the log-shares of the outcomes ``(outcome,)``, from which training starts.
@@ -380,7 +384,8 @@ class OverHyperparameters(Schedule):
         overs: the number of overs per step.
         smoothing: the share of each token's weight that is spread over all tokens.
         hide_some, hide_all: the share of overs in which a random share of the past balls, or all of
-            them, are hidden, so that the ablations of explanations also occur in training.
+            them, are hidden. Without this, the ablations of explanations would not occur in
+            training.
     """
 
     warm_up: int = 200
@@ -392,7 +397,7 @@ class OverHyperparameters(Schedule):
 
 
 class OverTrainingSet(TrainingSet[OverModel, OverRow]):
-    """The overs to train on, each as the arrays of its innings and its row in them."""
+    """The overs on which the encoder-decoder is trained."""
 
     unit, noise, checked_at_once = "tokens", 8, 256
 
@@ -407,7 +412,7 @@ class OverTrainingSet(TrainingSet[OverModel, OverRow]):
         self.sizes, self.recipe = sizes, recipe
 
     def length(self, row: OverRow) -> int:
-        """Return the number of balls before the over that the model sees."""
+        """Return the number of past balls that the model sees."""
         arrays, number = row
         return min(int(arrays.start[number]), self.sizes.history)
 
@@ -442,7 +447,7 @@ class OverTrainingSet(TrainingSet[OverModel, OverRow]):
 def hidden_at_random(
     padded: Tensor, recipe: OverHyperparameters, generator: np.random.Generator
 ) -> Tensor:
-    """Add a random share or all of the past balls of some overs to ``padded``."""
+    """Return ``padded`` with a random share, or all, of the past balls of some overs added."""
     rows, balls = padded.shape
     lot = generator.random(rows)
     share = np.where(lot < recipe.hide_some, generator.random(rows), 0.0)
@@ -457,15 +462,15 @@ _SHRINKAGE: Final = 30.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HidingEffects:
-    """The effects of hiding each of the last balls before the balls of a sample.
+    """The effects of hiding each of the last past balls, for a sample of balls.
 
     Attributes:
-        changes: the decrease of each outcome's log-odds, then the change in nats ``(outcome + 1,
-            ball, past)``.
-        places: the place of each past ball ``(ball, past)``.
+        changes: for each outcome, the decrease of its log-odds, and then the change in nats
+            ``(outcome + 1, ball, past)``.
+        places: the place number of each past ball ``(ball, past)``.
         subjects: the number of the explained outcome of each ball ``(ball,)``.
-        signs: 1 if claims say that past balls raise that outcome, and -1 if they lower it
-            ``(ball,)``.
+        signs: 1 if the claims about the ball say that past balls raise the explained outcome, and
+            -1 if they say that past balls lower it ``(ball,)``.
     """
 
     changes: Floats
@@ -478,7 +483,11 @@ class HidingEffects:
 def hiding_effects(
     model: FullModel, innings: Sequence[Encoded], *, balls: int, seed: int
 ) -> HidingEffects | None:
-    """Hide every past ball of a sample in turn; return ``None`` if no innings is long enough."""
+    """Measure the effect of hiding each past ball alone, for a sample of balls.
+
+    Returns:
+        The effects, or ``None`` if no innings is long enough.
+    """
     changes: list[Floats] = []
     where: list[Integers] = []
     subjects: list[int] = []
@@ -523,7 +532,7 @@ def store_hiding_effects(
 
 
 def effect_tables(hidden: HidingEffects) -> tuple[Floats, Floats]:
-    """Return the `FullModel.usual_effects` and ``effect_quantiles`` of a sample."""
+    """Return the buffers ``usual_effects`` and ``effect_quantiles`` of `FullModel` for a sample."""
     usual, standardised = _standardised(hidden.changes, hidden.places)
     # The claimed change of the explained outcome, in standard deviations of that outcome at that
     # place.
@@ -536,15 +545,17 @@ def effect_tables(hidden: HidingEffects) -> tuple[Floats, Floats]:
 
 
 def _standardised(changes: Floats, places_of: Integers) -> tuple[Floats, Floats]:
-    """Return the mean and standard deviation of each kind of change ``(kind, ball, past)`` by
-    place.
+    """Return the mean and standard deviation of each kind of change by place.
 
     The values of a place are shrunk towards the values for its distance, which are themselves
     shrunk towards the values for all balls.
 
+    Args:
+        changes: ``(kind, ball, past)``.
+
     Returns:
-        The table ``(kind, place, 2)``, and every change in standard deviations ``(kind, ball *
-        past)``.
+        The table ``(kind, place, 2)``, and every change in standard deviations
+        ``(kind, ball * past)``.
     """
     where = places_of.ravel()
     kinds = len(changes)

@@ -1,22 +1,24 @@
 """Measure what each head does on many balls, and give it a name based on the measurements.
 
-A head is named after a relation if the following holds over a sample of balls from many matches:
+A head is named after a relation if four conditions hold over a sample of balls from many matches.
+Each measured quantity must meet its condition at the lower end of its 95% interval over resampled
+matches.
 
 1. *The head attends to these balls*: its weight on the relation's balls is at least `MIN_LIFT`
-times that of uniform attention (at the lower end of the 95% interval over resampled matches).
-2. *Distance does not explain this*: the weight is above the weight that the head's own profile over
-distance would give (again at the lower end). Recency itself is exempt.
+  times that of uniform attention.
+2. *Distance does not explain this*: the weight is above the weight that follows from the head's
+  mean attention at each distance. Recency itself is exempt.
 3. *The head uses these balls*: hiding them from this head alone changes the prediction more than
-hiding the same number of other visible balls, drawn at random (at the lower end).
-4. *The effect matters*: on at least `_MIN_SHARE_OF_BALLS` of the balls (at the lower end), the
-effect of hiding is as large as is required for a single claim: 0.5 points on some outcome, or
-0.0005 nats.
+  hiding the same number of other visible balls, drawn at random.
+4. *The effect matters*: on at least `_MIN_SHARE_OF_BALLS` of the balls, the effect of hiding is as
+  large as is required for a single claim: 0.5 points on some outcome, or 0.0005 nats.
 
 If several relations pass, the head is named after the relation that accounts for most of its
 departure from uniform attention (`attnlens.attention.heads.departure`).
 
-A head that is restricted to a relation sees no other balls, so 1 to 3 hold by construction. It gets
-the name of that relation if 4 holds for hiding everything that it sees; it cannot get another name.
+A head that is restricted to a relation sees no other balls, so conditions 1 to 3 hold by
+construction. It gets the name of that relation if condition 4 holds for hiding everything that it
+sees; it cannot get another name.
 
 Importance is measured by mean ablation: the head's output is replaced by its mean over the sample
 (see Zhang & Nanda 2023 on why the mean is used rather than zero).
@@ -111,9 +113,11 @@ class HeadAttention:
 
     Attributes:
         shares: the shares of past attention ``(row, head, key)``.
-        self_weight: the weight on the current ball itself ``(row, head)``.
-        bias_share: the share of the preference that comes from built-in biases ``(row, head)``.
-        visible: ``(row, key)``.
+        self_weight: the weight on the last key: the current ball itself, or the null key
+            ``(row, head)``.
+        bias_share: the share of the variance of the logits that comes from built-in biases
+            ``(row, head)``.
+        visible: whether each key is visible ``(row, key)``.
         relations: the relations of a key to the query, 0 or 1, ``(row, key, relation)``, in the
             order of `attnlens.cricket.predictor.relations.RELATIONS`. For recency, 1 means that the
             key is among the `RECENCY_BALLS` nearest.
@@ -133,14 +137,14 @@ class RecordedPass:
     """The recorded values of one pass over the sample.
 
     Attributes:
-        probabilities: ``(row, outcome)``.
-        looks: the attention by scale.
+        probabilities: the outcome probabilities ``(row, outcome)``.
+        looks: the attention of the heads, by scale.
         gates: the fusion weights ``(row, source)``.
         means: the mean input over rows of some modules, by module path.
         key_shares: for each batch and scale, the share of each key that has each relation,
             ``(innings, query, key, relation)``; used to hide keys from one head.
-        key_visible: for each batch and scale, the keys that the heads could see, ``(innings, query,
-            key)``.
+        key_visible: for each batch and scale, the keys that the heads could see,
+            ``(innings, query, key)``.
     """
 
     probabilities: Floats
@@ -152,7 +156,11 @@ class RecordedPass:
 
 
 def record_sample(model: FullModel, sample: HeadSample, inputs: Sequence[str]) -> RecordedPass:
-    """Record one pass; ``inputs`` are the paths of modules whose mean input is returned."""
+    """Record one pass over the sample.
+
+    Args:
+        inputs: the paths of modules whose mean input is returned.
+    """
     tables, gates = [], []
     parts: dict[str, list[HeadAttention]] = {scale: [] for scale in SITES}
     sums: dict[str, Tensor] = {}
@@ -194,13 +202,13 @@ def record_sample(model: FullModel, sample: HeadSample, inputs: Sequence[str]) -
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _ScaleKeys:
-    """The relation between a scale's keys and the balls of the innings, for one batch.
+    """The keys of a scale and the balls of which they consist, for one batch.
 
     Attributes:
         visible, relations, distance: as in `HeadAttention`, with ``(innings, query)`` instead of
             ``row``.
-        split: the share of a key's weight that belongs to each ball ``(innings, query, ball,
-            key)``.
+        split: the share of a key's weight that belongs to each ball
+            ``(innings, query, ball, key)``.
     """
 
     visible: Flags
@@ -209,14 +217,14 @@ class _ScaleKeys:
     split: Floats
 
     def looks(self, entry: AttentionRecord, sampled: Flags) -> HeadAttention:
-        """Return the rows of the sampled balls."""
+        """Return the attention from the sampled balls."""
         assert entry.content is not None
         assert entry.bias is not None
         weights, content, bias = (
             part.double().numpy().transpose(0, 2, 1, 3)[sampled]
             for part in (entry.weights, entry.content, entry.bias)
         )
-        # The last key is the query itself.
+        # The last key is the query itself, or the null key.
         past = weights[..., :-1]
         split = self.split[sampled]
         # A head may be restricted from keys that other heads see.
@@ -234,8 +242,9 @@ class _ScaleKeys:
 def _scale_keys(
     batch: Batch, entries: Mapping[str, AttentionRecord], longest: int
 ) -> Iterator[tuple[str, _ScaleKeys]]:
-    """Yield the keys of every scale; positions from the innings' end to ``longest`` are not
-    visible.
+    """Yield the keys of every scale, with the axis of balls padded to ``longest``.
+
+    The added balls are not visible.
     """
     sequence = batch["sequence"]
     current, past, visible = sequence["now"], sequence["balls"], sequence["visible"]
@@ -268,9 +277,10 @@ def _scale_keys(
 def relation_rows(looks: HeadAttention, bootstrap: Bootstrap) -> list[list[Json]]:
     """Return the shares and lifts of each head of a scale for each relation, as JSON values.
 
-    ``uniform`` is the share under uniform attention, and ``lift`` is the ratio of the share to it.
-    ``by_distance`` has the share that the head's profile over distance alone would give, and the
-    ratio of the share to it. ``departure_nats`` is defined in `attnlens.attention.heads.departure`.
+    ``uniform`` is the share under uniform attention, and ``lift`` is the actual share divided by
+    it. ``by_distance`` has the share that follows from the head's mean attention at each distance,
+    and the actual share divided by it. ``departure_nats`` is defined in
+    `attnlens.attention.heads.departure`.
     """
     shares = relation_shares(looks.shares, looks.relations)
     at_distance = shares_by_distance(looks.shares, looks.relations, looks.visible, looks.distance)
@@ -300,7 +310,7 @@ def relation_rows(looks: HeadAttention, bootstrap: Bootstrap) -> list[list[Json]
 
 
 def beyond_distance(row: Json) -> bool:
-    """Return whether a relation's share exceeds what distances explain; always true for recency."""
+    """Return whether a relation's share exceeds what distance explains; always true for recency."""
     ends = row["by_distance"]["lift"].ci
     return row["relation"] == RELATIONS[RECENCY] or (ends is not None and bool(ends[0] > 1))
 
@@ -308,9 +318,10 @@ def beyond_distance(row: Json) -> bool:
 class HeadStudy:
     """A predictor, a sample of balls, and one recorded pass over them, for all measurements.
 
-    ``innings`` are encoded with the ratings of the day before. From them ``balls`` balls are
-    sampled, each with at least 36 balls before it. ``seed`` is used for the sample, the intervals
-    and the random control sets.
+    Args:
+        innings: the innings, encoded with the ratings of the day before.
+        balls: the number of balls to sample, each with at least 36 balls before it.
+        seed: the seed of the sample, the intervals and the random control sets.
     """
 
     def __init__(
@@ -342,25 +353,25 @@ class HeadStudy:
         return Estimate.of(self.bootstrap.mean(values), digits=digits)
 
     def sees(self, scale: str, head: int) -> str | None:
-        """Return the relation, or the window of balls, that a head is restricted to, or
-        ``None``.
-        """
+        """Return the relation or window to which a head is restricted, or ``None``."""
         return attention_at(self.model, SITES[scale]).only[head]
 
     def _probabilities(self, hook: Callable[[int], AbstractContextManager[None]]) -> Floats:
         return probabilities(self.model, self.sample, self.past, hook)
 
     def hiding(self, scale: str, head: int, relation: int | None = None) -> Json:
-        """Hide a relation's balls from one head alone, and random balls for comparison.
+        """Measure the effect of hiding a relation's balls from one head alone.
 
-        Without a ``relation``, all balls are hidden and there is no comparison. On the scale
-        ``long``, whose keys are overs, each over's weight is reduced by the share of its balls that
-        have the relation. For the comparison these shares are redistributed at random.
+        The effect is compared with that of hiding random balls. Without a ``relation``, all balls
+        are hidden and there is no comparison. On the scale ``long``, whose keys are overs, each
+        over's weight is reduced by the share of its balls that have the relation. For the
+        comparison these shares are redistributed at random.
 
         Returns:
-            The effects in nats, over balls for which there is a comparison; ``matters``, the share
-            of balls on which the effect was large enough; and ``supports``, whether conditions 3
-            and 4 are met.
+            ``nats`` and ``control_nats``, the mean effects of hiding the relation's balls and
+            random balls; ``margin_nats``, their mean difference over the balls for which there is a
+            comparison; ``matters``, the share of balls on which the effect was large enough; and
+            ``supports``, whether conditions 3 and 4 are met.
         """
         full = self.recorded.probabilities
         probe = self.model.get_submodule(f"{SITES[scale]}.probe")
@@ -402,7 +413,7 @@ class HeadStudy:
         return np.concatenate([part.sum(-1)[sampled.numpy()] for part, sampled in batches])
 
     def can_name(self, scale: str, head: int) -> bool:
-        """Return whether a head attends to past balls on enough balls of the sample."""
+        """Return whether the head attends to past balls on at least `_MIN_BALLS` balls."""
         attends = np.isfinite(self.recorded.looks[scale].shares[:, head]).all(-1)
         return bool(attends.sum() >= _MIN_BALLS)
 
@@ -417,11 +428,16 @@ class HeadStudy:
         return sorted(relations, key=lambda relation: -(rows[relation]["departure_nats"] or 0.0))
 
     def importance(self, path: str, part: int, parts: int) -> Json:
-        """Replace the output of one of the ``parts`` of the attention at ``path`` by its mean.
+        """Measure the effect of replacing a head's output by its mean.
+
+        Args:
+            path: the path of the attention module.
+            part, parts: the number of the head, and the number of heads.
 
         Returns:
-            ``nats`` and the increase of the log-loss; ``points``, the largest change of an outcome;
-            and ``matters``, the share of balls on which the effect was large enough.
+            ``nats``; ``log_loss_change``, the increase of the log-loss; ``points``, the largest
+            change of an outcome; and ``matters``, the share of balls on which the effect was large
+            enough.
         """
         mean = self.recorded.means[f"{path}.to_output"]
         width = len(mean) // parts
@@ -440,18 +456,19 @@ class HeadStudy:
 
 
 def large_enough(full: Floats, ablated: Floats, nats: Floats) -> Floats:
-    """Return 1 where a change is as large as is required for a claim, else 0, ``(row,)``."""
+    """Return 1 if a change is as large as is required for a claim, otherwise 0, ``(row,)``."""
     points = 100 * np.abs(ablated - full).max(-1)
     large: Floats = ((nats >= MIN_NATS) | (points >= MIN_POINTS)).astype(float)
     return large
 
 
 def redistributed(shares: Floats, visible: Flags, generator: np.random.Generator) -> Floats:
-    """Redistribute each query's shares at random among the keys it sees, ``(innings, query,
-    key)``.
+    """Return each query's shares in random order over the keys that it sees.
+
+    ``shares``, ``visible`` and the result are ``(innings, query, key)``.
     """
-    # Sort the visible keys first, in random order, and then assign their shares to the visible keys
-    # in order.
+    # The visible keys come first, in random order. Their shares are then given to the visible keys
+    # in the original order.
     order = np.where(visible, generator.random(shares.shape), 2.0).argsort(-1)
     targets = np.where(visible, 0, 1).argsort(-1, kind="stable")
     result = np.zeros_like(shares)
@@ -507,7 +524,7 @@ def name_head(study: HeadStudy, scale: str, head: int, *, thorough: bool = True)
 
 @one_thread()
 def head_report(held: HeldOut, *, balls: int, seed: int = 5, report: Report = silent) -> Json:
-    """Measure every head on a sample of balls.
+    """Return the JSON result of ``attnlens lab heads``: what every head does on a sample of balls.
 
     Raises:
         InputError: no ball has 36 balls before it.
@@ -553,8 +570,7 @@ def _rank(rows: Sequence[Json]) -> None:
 
 
 def _head(study: HeadStudy, scale: str, number: int, names: Sequence[HeadName]) -> Json:
-    """Return the figures of one head: its restriction, its initial bias, its name and its
-    measurements.
+    """Return the figures of one head as JSON values.
 
     ``sees`` is the relation to which the head is restricted, and ``hiding`` the effect of hiding
     all balls that it sees. Both are null for a head that sees every ball of its scale.
@@ -601,7 +617,7 @@ _STRONGEST: Final = 5
 
 
 def _mean_by_distance(looks: HeadAttention, head: int) -> list[float | None]:
-    """Return the mean share of past attention by distance, from one ball back."""
+    """Return the mean share of past attention at each distance, from 1 to `_DISTANCES`."""
     shares = looks.shares[:, head]
     attends = np.isfinite(shares).all(-1)
     rows = [
@@ -612,9 +628,7 @@ def _mean_by_distance(looks: HeadAttention, head: int) -> list[float | None]:
 
 
 def _strongest(study: HeadStudy, looks: HeadAttention, head: int) -> list[Json]:
-    """Return the sampled balls with the largest share on one earlier ball, that ball, and
-    the share.
-    """
+    """Return the sampled balls whose attention to one earlier ball is largest, and that ball."""
     shares = np.nan_to_num(looks.shares[:, head])
     largest = shares.max(-1)
     rows: list[Json] = []
@@ -686,7 +700,7 @@ def _percent(figure: Estimate) -> str:
 
 
 def _importance_cells(part: Json) -> list[Cell]:
-    """Return the cells under `_IMPORTANCE_COLUMNS`; KL is in thousandths of a nat."""
+    """Return the cells under `_IMPORTANCE_COLUMNS`. The divergence is in thousandths of a nat."""
     importance = part["importance"]
     nats = importance["nats"].value
     return [
@@ -727,9 +741,6 @@ def _add_scale(page: Page, scale: Json) -> None:
 
 
 def _add_relations(page: Page, head: Json) -> None:
-    """Write the relations that a head favours and the effects of hiding them, or of hiding
-    all it sees.
-    """
     if head["sees"]:
         if head["hiding"]:
             matters = _percent(head["hiding"]["matters"])

@@ -44,7 +44,9 @@ class EncodedInnings:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeldOut:
-    """The matches to evaluate a predictor on, oldest first, each with at least one ball.
+    """The matches on which a predictor is evaluated, oldest first.
+
+    Every match has at least one ball.
 
     Attributes:
         timeline: the ratings by date. ``None`` if no earlier matches were given and the matches are
@@ -67,7 +69,7 @@ class HeldOut:
 
     @property
     def checkpoint(self) -> Json:
-        """The evaluated weights and their training dates."""
+        """The name, digest and training dates of the evaluated checkpoint."""
         days = ("trained_from", "trained_until", "weights_until")
         return {
             "name": self.predictor.name,
@@ -102,9 +104,7 @@ class HeldOut:
             yield match, predictor.ratings
 
     def innings(self, report: Report = silent) -> Iterator[EncodedInnings]:
-        """Yield every innings except super overs, oldest first, with the ratings of the day
-        before.
-        """
+        """Yield every innings except super overs, oldest first, as `EncodedInnings`."""
         for match, ratings in self.ratings(report):
             for side in sides(match):
                 arrays = encode_innings(match, side, ratings, self.predictor.base)
@@ -117,7 +117,7 @@ def sides(match: Match) -> list[Innings]:
 
 
 def last_day(match: Match) -> datetime.date | None:
-    """Return the day a match ended, which decides whether it is in training or held out."""
+    """Return the last day of a match, by which matches are assigned to training or evaluation."""
     return max(match.dates) if match.dates else None
 
 
@@ -132,21 +132,23 @@ def held_out(
     skipped: list[MatchFileError] | None = None,
     report: Report = silent,
 ) -> HeldOut:
-    """Choose the matches to evaluate a trained model on.
+    """Choose the matches on which a trained model is evaluated.
 
-    These are the matches of ``sources`` that ended after the predictor's training. Earlier ones,
-    and all of ``history``, are used to update its ratings to each match's date. A match in several
-    sources, or under several names, counts once.
+    These are the matches of ``sources`` that ended after the predictor's training. Earlier matches
+    of ``sources``, and all of ``history``, are used to update its ratings to each match's date. A
+    match in several sources, or under several names, counts once.
 
     Args:
-        first, last: evaluate matches that ended from the first to the last of these days, both
-            included. Without ``first``, from the day after the training.
+        first, last: evaluate only matches that ended between these days, both included. If
+            ``first`` is ``None``, the period starts on the day after the training.
+        allow_in_sample: whether to accept matches inside the training dates, or known to the
+            ratings.
         skipped: a list to which the errors of unreadable files are added.
 
     Raises:
         MatchFileError: no match could be read; the error is that of the first file.
-        InputError: no match is left; or ``first`` and ``last`` select matches inside the training
-            dates; or the ratings include later matches and no earlier matches are given to
+        InputError: no match is left, ``first`` and ``last`` select matches inside the training
+            dates, or the ratings include later matches and no earlier matches are given to
             recompute them.
     """
     if first is not None and last is not None and first > last:
@@ -217,7 +219,7 @@ def _in_days(match: Match, first: datetime.date | None, last: datetime.date | No
 def read(
     sources: Sequence[Source], skipped: list[MatchFileError], report: Report
 ) -> dict[str, Match]:
-    """Return the matches with at least one ball, each match once, by id."""
+    """Read the matches with at least one ball, by id. Each match is read once."""
     matches: dict[str, Match] = {}
     every = (read_matches(source, on_error="skip", skipped=skipped) for source in sources)
     for match in distinct_matches(chain.from_iterable(every)):
@@ -239,8 +241,8 @@ def _timeline(
         return None
     until = predictor.ratings.until or datetime.date.max
     later = min(days) > until
-    # If every match is later than the ratings, the matches that the ratings have learnt are left
-    # out.
+    # If every match is later than the ratings, the ratings continue from the checkpoint. They must
+    # not learn a match twice.
     complete = predictor.ratings.complete_until or datetime.date.min
     history = [
         match

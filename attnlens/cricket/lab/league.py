@@ -1,6 +1,6 @@
 """The invented league, and the constants of the simulator, fitted to real T20 internationals.
 
-The constants are data: ``docs/predictor.md`` describes the model with which ``rates.json`` was
+The constants are in ``rates.json``; ``docs/predictor.md`` describes the model with which they were
 fitted. Log-odds are natural logarithms, relative to a dot ball.
 
 The effect of a player, a team or a ground is a row of log-odds, one per group of outcomes
@@ -9,10 +9,10 @@ correlations found in real matches. The draws depend only on names, and are scal
 league as a whole has exactly those spreads.
 
 Matches can also be played by planted rules: strong, exactly known dependencies on particular past
-balls. In such matches there are no other differences between players, grounds and days, so the true
-effect of every past ball on every later ball can be computed. The first ball that a rule counts
-adds the rule's full strength to the log-odds of the outcomes that it changes. Each further ball
-adds half as much as the ball before it.
+balls. In such matches all players, grounds and days are alike, so the true effect of every past
+ball on every later ball can be computed. The first ball that a rule counts adds the rule's full
+strength to the log-odds of the outcomes that it changes. Each further ball adds half as much as the
+ball before it.
 """
 
 from __future__ import annotations
@@ -108,14 +108,15 @@ def team_rates(name: str) -> TeamRates:
 
 
 def identity(name: str) -> str:
-    """Return eight hexadecimal digits, like an id in the register of people."""
+    """Return an id of eight hexadecimal digits for a name, like an id in Cricsheet's register."""
     return hashlib.sha256(name.encode()).hexdigest()[:8]
 
 
 @cache
 def true_rates() -> dict[tuple[str, str], Row]:
-    """Return every effect of the league, by kind (batter, bowler, batting, bowling, venue)
-    and name.
+    """Return every effect of the league, by kind and name.
+
+    The kinds are batter, bowler, batting, bowling and venue.
     """
     everyone = [person for players in TEAMS.values() for person in players]
     bowlers = [person for players in TEAMS.values() for person in players[-_BOWLERS:]]
@@ -178,7 +179,7 @@ def _draw_effects(
 
 
 def _correlated(normals: Sequence[float], correlation: Sequence[Row]) -> list[float]:
-    """Give independent normal numbers a correlation, by multiplying with the Cholesky factor."""
+    """Give independent normal numbers a correlation, by multiplying with its Cholesky factor."""
     factor: list[list[float]] = []
     for i, row in enumerate(correlation):
         line: list[float] = []
@@ -191,7 +192,7 @@ def _correlated(normals: Sequence[float], correlation: Sequence[Row]) -> list[fl
 
 
 def _normal(uniform: float) -> float:
-    # random() may return 0, which has no quantile.
+    # random() may return 0, whose quantile is not finite.
     return _NORMAL.inv_cdf(min(max(uniform, 1e-12), 1 - 1e-12))
 
 
@@ -228,7 +229,7 @@ _DIRECTIONS: Final = {
 
 
 class Past:
-    """The deliveries of an innings so far, as the causes use them.
+    """The counts of an innings so far, from which the causes of the next ball's outcome follow.
 
     In a chase, ``target`` is the number of runs needed to win. ``balls`` is the number of legal
     balls of the innings.
@@ -319,7 +320,7 @@ class OutcomeProbabilities:
     def of(
         self, over: int, batter: Row, bowler: Row, units: Mapping[str, float]
     ) -> tuple[float, ...]:
-        """Return the probabilities of `OUTCOMES`, from the `Past.units` of the causes."""
+        """Return the probabilities of `OUTCOMES`; ``units`` is the result of `Past.units`."""
         logits = [sum(terms) for terms in zip(self._overs[over], batter, bowler, strict=True)]
         for cause, strength in self._strengths.items():
             if units[cause] and strength:
@@ -371,13 +372,15 @@ class PlantedRule:
     """One way in which past balls change the next ball.
 
     Attributes:
-        event: the condition that a ball must meet to be counted; usually other balls meet it too
-            but are not counted.
+        event: the condition that every counted ball meets. Other balls may meet it without being
+            counted.
         counted: a function of past, batter and bowler that returns the positions of the counted
             balls in the innings.
-        together: whether the counted balls have an effect only all together, as one unit.
+        together: whether the counted balls have an effect only if none of them is hidden; they are
+            then one unit.
         moves, strength: the outcomes whose log-odds are changed, and the change for one ball.
-        ordinary: the usual number of units; units are counted from it, so that totals stay normal.
+        ordinary: the usual number of units. It is subtracted from the units, so that innings totals
+            stay normal.
     """
 
     name: str
@@ -390,7 +393,7 @@ class PlantedRule:
     ordinary: float
 
     def units(self, balls: Collection[int], hidden: Set[int]) -> float:
-        """Return the units of the rule, from the counted balls that are not hidden."""
+        """Return the number of units of the rule, from the counted balls that are not hidden."""
         n_visible = sum(ball not in hidden for ball in balls)
         if self.together:
             return float(bool(balls) and n_visible == len(balls))
@@ -436,9 +439,10 @@ RULES: Final[tuple[PlantedRule, ...]] = (
 class RuledBall:
     """The effect of the rules on one simulated ball.
 
-    ``balls`` maps each rule to the past balls that it counts, by position in the innings; rules
-    that count no ball are left out. ``without_rules`` has the outcome probabilities without any
-    rule.
+    Attributes:
+        without_rules: the outcome probabilities without any rule.
+        balls: for each rule, the past balls that it counts, by position in the innings; rules that
+            count no ball are left out.
     """
 
     innings: int
@@ -467,8 +471,9 @@ class RuledBall:
         return tuple(share / total for share in shares)
 
     def effect(self, hidden: Set[int]) -> float:
-        """Return ``KL(true ‖ true without the hidden balls)`` in nats; exactly 0 if none of
-        them is planted.
+        """Return the true effect of hiding balls: ``KL(true ‖ true without them)`` in nats.
+
+        The effect is exactly 0 if none of the balls is planted.
         """
         if not hidden & self.planted:
             return 0.0
@@ -476,9 +481,7 @@ class RuledBall:
         return max(sum(p * math.log(p / q) for p, q in pairs), 0.0)
 
     def effects(self) -> dict[int, float]:
-        """Return the effect of each planted ball alone, by position; the effect of other
-        balls is 0.
-        """
+        """Return the effect of each planted ball alone, by position. Other balls have no effect."""
         return {ball: self.effect(frozenset((ball,))) for ball in sorted(self.planted)}
 
 
@@ -495,7 +498,10 @@ def ruled_ball(
     without_rules: tuple[float, ...],
     rules: tuple[PlantedRule, ...] = RULES,
 ) -> RuledBall:
-    """Apply the rules to the ball after ``past``; they change the given probabilities."""
+    """Apply the rules to the ball after ``past``.
+
+    ``without_rules`` has the outcome probabilities that the rules change.
+    """
     counted = {rule.name: rule.counted(past, batter, bowler) for rule in rules}
     return RuledBall(
         innings,

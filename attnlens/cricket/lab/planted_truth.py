@@ -1,4 +1,4 @@
-"""Do the methods find the planted balls, and how often is a false claim supported?
+"""Measure whether the methods find the planted balls, and how often false claims are supported.
 
 In matches played by the rules of `attnlens.cricket.lab.league`, the past balls on which a ball
 depends, and the sizes of their effects, are known. A model is trained on such matches, and every
@@ -9,11 +9,10 @@ should be supported. They are tested in the same way as explanations:
 - same distances: each ball of a head's list is replaced by a ball at a similar distance.
 - same bowler, same batter: balls of the current ball's bowler or batter.
 - same outcomes: each ball is replaced by a ball with the same outcome.
-- another ball: the distances of the balls that the heads attended to from another ball, applied to
-  this ball.
-- shuffled heads: the balls that heads with shuffled queries and keys attend to. *matched*: only
-  heads with a built-in bias to a player. *most*: the one ball that all these heads together attend
-  to most.
+- another ball: the heads' lists for another ball, at the same distances before this ball.
+- shuffled heads: the balls to which heads with shuffled queries and keys attend. *matched*: only
+  heads with a built-in bias to a player. *most*: the one ball to which all these heads together
+  attend most.
 
 *Oracle* lists measure the power of the test: they hold the balls with the largest effects relative
 to their places.
@@ -99,7 +98,7 @@ class RuledInnings(EncodedInnings):
 def ruled_innings(simulated: Sequence[Simulated], base: BaseModel) -> list[RuledInnings]:
     """Return the innings of matches played by rules, without super overs.
 
-    All players, grounds and days have the same effect in these matches, so the ratings are empty.
+    In these matches all players, grounds and days are alike, so the ratings are empty.
     """
     ratings = Ratings()
     return [
@@ -115,7 +114,7 @@ def ruled_innings(simulated: Sequence[Simulated], base: BaseModel) -> list[Ruled
 
 
 def ruled_sample(innings: Sequence[RuledInnings], balls: int, seed: int) -> list[tuple[int, int]]:
-    """Return a `sample` of balls that have a planted ball among the balls before them."""
+    """Return a `sample` of balls that depend on at least one planted ball."""
     return sample(innings, balls, seed, lambda ruled, at: bool(ruled.ruled[at].planted))
 
 
@@ -125,9 +124,10 @@ def compare_with_truth(
     """Compare the model with the process that generated the balls.
 
     Every loss is an *expectation* under the true probabilities, which are known here. ``truth`` is
-    the entropy of the true process, which is the minimum. The other three losses are for the
-    ``model``, for the model without any past ball (``no_past``), and for the ``scoreboard`` alone.
-    ``share_learnt`` is the share of the information in the past that the model has learnt.
+    the entropy of the true process, which no forecast can undercut. The other three losses are
+    those of the ``model``, of the model without any past ball (``no_past``), and of the
+    ``scoreboard`` alone. ``share_learnt`` is the share of the information in the past that the
+    model has learnt.
     """
     losses: dict[str, list[Floats]] = {"truth": [], "model": [], "no_past": [], "scoreboard": []}
     matches: list[str] = []
@@ -160,8 +160,7 @@ def point(
     generator: np.random.Generator,
     more: Mapping[str, Floats],
 ) -> dict[str, dict[str, float]]:
-    """Measure how well each method separates one ball's planted past balls from the other past
-    balls.
+    """Measure how well each method separates the planted past balls of one ball from the others.
 
     Args:
         more: scores ``(past,)`` of the methods that are fitted on many balls, and the effects of
@@ -195,9 +194,7 @@ def point(
 
 
 def replacement_effects(model: FullModel, batch: Batch, past: int) -> Floats:
-    """Return the effect of replacing each past ball's outcome by the expected one, nats
-    ``(past,)``.
-    """
+    """Return the effect of replacing each past ball's outcome by the expected one, in nats."""
     masks = np.concatenate([np.ones((1, past), bool), ~np.eye(past, dtype=bool)])
     full, *replaced = ExpectedOutcomes(model, batch).under_masks(masks)
     effects: Floats = divergence(full, np.array(replaced))
@@ -205,8 +202,9 @@ def replacement_effects(model: FullModel, batch: Batch, past: int) -> Floats:
 
 
 def _columns(innings: RuledInnings, position: int) -> dict[str, tuple[Flags, Flags]]:
-    """Return, by column, which past balls are compared and which of them are planted,
-    ``(past,)`` each.
+    """Return, by column, which past balls are compared and which of them should be found.
+
+    Both are ``(past,)``.
     """
     truth = innings.ruled[position]
     indices = np.arange(1, position + 1)
@@ -232,7 +230,7 @@ def pointing(
     seed: int,
     report: Report = silent,
 ) -> Json:
-    """Apply `point` to a sample of balls, and return the means by method and column."""
+    """Apply `point` to a sample of balls, and return the mean areas by method and column."""
     areas: list[dict[str, dict[str, float]]] = []
     matches: list[str] = []
     chosen = ruled_sample(innings, balls, seed)
@@ -273,8 +271,10 @@ def pointing(
 class FirstClaim:
     """The claim that is tested first, which is about the most attended ball.
 
-    ``effect`` is the effect of hiding the ball on the whole distribution, in nats. ``claimed`` says
-    whether the ball changes the explained outcome in the claimed direction.
+    Attributes:
+        planted: whether that ball is planted.
+        effect: the effect of hiding the ball on the whole distribution, in nats.
+        claimed: whether the ball changes the explained outcome in the claimed direction.
     """
 
     match_id: str
@@ -294,10 +294,10 @@ def lists_and_first_claims(
     outcome: str | None = ALL,
     report: Report = silent,
 ) -> tuple[list[TestedList], list[FirstClaim]]:
-    """Test the placebos on a sample of balls, and the first claim of each ball.
+    """Test the lists of `SOURCES` and the first claim, for each ball of a sample.
 
-    ``outcome`` is as in `gather_evidence`; with ``None``, each ball's own explained outcome is
-    used.
+    Args:
+        outcome: as in `gather_evidence`; with ``None``, each ball's own explained outcome is used.
     """
     shuffled = replace(predictor, model=with_shuffled_heads(predictor, seed))
     lists: list[TestedList] = []
@@ -338,9 +338,10 @@ _LARGE_NATS: Final = 0.005
 def verdict_shares(lists: Sequence[TestedList], firsts: Sequence[FirstClaim], seed: int) -> Json:
     """Return how often placebos and true claims are supported.
 
-    Placebo lists that contain a planted ball are left out, except for the p-values of random lists,
-    which are uniform over all lists. ``most`` is the largest rate of false alarms that a verdict
-    allows. ``first`` has the claims about the most attended ball, grouped by the truth.
+    Placebo lists that contain a planted ball are left out. Only ``uniform``, which compares the
+    p-values of random lists with a uniform distribution, includes them. ``most`` is the largest
+    rate of false alarms that a verdict allows. ``first`` has the claims about the most attended
+    ball, grouped by the truth.
     """
     judged = [tested for tested in lists if tested.source not in PLACEBOS or not tested.planted]
     large = [first for first in firsts if first.planted and first.effect >= _LARGE_NATS]
@@ -363,10 +364,12 @@ def verdict_shares(lists: Sequence[TestedList], firsts: Sequence[FirstClaim], se
 class PlantedPlan:
     """The sizes of the simulation, the training and the evaluation.
 
-    The matches for training, for choosing the epoch (``checks``) and for evaluation (``tests``)
-    have successive seeds, starting at ``seed``. The strengths of `RULES` are multiplied by
-    ``strength``. Every method is evaluated on ``balls`` balls. Verdicts, which are slow, are
-    computed for ``claims`` of them.
+    Attributes:
+        matches, checks, tests: the number of matches for training, for choosing the epoch, and for
+            evaluation. Their seeds follow one another, starting at ``seed``.
+        strength: the factor by which the strengths of `RULES` are multiplied.
+        balls: the number of balls on which every method is evaluated.
+        claims: the number of balls for which verdicts are computed, which is slow.
     """
 
     matches: int = 300
@@ -430,7 +433,10 @@ def planted(plan: PlantedPlan, *, report: Report = silent) -> Json:
 def train_planted(
     plan: PlantedPlan, simulated: list[Simulated], report: Report
 ) -> TrainedPredictor:
-    """Train the predictor of the plan, with its matches for training and for choosing the epoch."""
+    """Train the predictor of the plan on its training matches.
+
+    The best epoch is chosen on its ``checks`` matches.
+    """
     report("fitting what the scoreboard alone expects")
     base = fit_base([played.match for played in simulated[: plan.matches]], seed=plan.seed)
     train = ruled_innings(simulated[: plan.matches], base)
@@ -465,7 +471,7 @@ _LOSSES: Final[dict[str, str]] = {
 
 
 def render_planted(data: Mapping[str, Any]) -> str:
-    """Write every table under a line that describes it; ``data`` holds JSON values."""
+    """Return the result of `planted` as plain text, with a description above every table."""
     rules = [name for rule in data["rules"] for name in (rule["name"], f"{rule['name']}_decoys")]
     return render_plain(
         "cricket/planted.md",
@@ -509,10 +515,10 @@ SOURCES: Final[tuple[str, ...]] = (*PLACEBOS, _OWN, _ORACLE)
 
 @dataclass(frozen=True, slots=True)
 class TestedList:
-    """A list of balls, ``removed``, and its test.
+    """A tested list of past balls, ``removed``.
 
     Attributes:
-        ball: the ball from whose past the list is taken.
+        ball: the ball from whose past the list is drawn.
         source: one of `SOURCES`.
         p: the p-value of the list by itself.
         verdict: the verdict of the list among the claims of its source about the ball.
@@ -529,8 +535,9 @@ class TestedList:
 
 
 def with_shuffled_heads(predictor: TrainedPredictor, seed: int) -> FullModel:
-    """Return the model with shuffled query and key matrices in all scales; the biases do
-    not change.
+    """Return the model with shuffled query and key matrices in all scales.
+
+    The biases do not change.
     """
     model = copy.deepcopy(predictor.model)
     generator = np.random.default_rng(seed)
@@ -544,7 +551,7 @@ def with_shuffled_heads(predictor: TrainedPredictor, seed: int) -> FullModel:
 
 
 def lists_of(scales: Mapping[str, ScaleAttention], *, matched: bool = False) -> Lists:
-    """Return the balls that each head attends to most, for scales whose keys are balls.
+    """Return the balls to which each head attends most, for scales whose keys are balls.
 
     With ``matched``, only heads with a built-in bias to a player are included.
     """
@@ -561,7 +568,7 @@ def lists_of(scales: Mapping[str, ScaleAttention], *, matched: bool = False) -> 
 
 
 def balls_back(window: BallWindow, reading: Reading) -> Lists:
-    """Return the distances of the balls that each head attends to most."""
+    """Return, for each head, the distances of the balls to which it attends most."""
     return [
         tuple(window.delivery.index - index for index in balls)
         for balls in lists_of(reading.scales)
@@ -575,10 +582,11 @@ def placebos(
     another: Lists,
     generator: np.random.Generator,
 ) -> dict[str, Lists]:
-    """Return the lists for each of `PLACEBOS`.
+    """Return the placebo lists of one ball, by the names in `PLACEBOS`.
 
-    ``shuffled`` is the reading of the model from `with_shuffled_heads`. ``another`` is the result
-    of `balls_back` for another ball.
+    Args:
+        shuffled: the reading of the model from `with_shuffled_heads`.
+        another: the result of `balls_back` for another ball.
     """
     recent = window.past[-RECENT:]
     inside = np.array([ball.index for ball in recent])
@@ -586,7 +594,7 @@ def placebos(
     from_here = [tuple(window.delivery.index - back for back in balls) for balls in another]
 
     def same_kind(indices: Sequence[int], kind_of: Mapping[int, object]) -> tuple[int, ...]:
-        """Replace each ball by another of its kind that is in no list, if there is one."""
+        """Replace each ball by another ball of the same kind outside the list, if there is one."""
         chosen: list[int] = []
         for index in indices:
             pool = [
@@ -629,8 +637,10 @@ def tested_lists(
 ) -> Iterator[TestedList]:
     """Test every list of one ball; the lists of each source form one family of claims.
 
-    ``shuffled`` is the predictor with the model from `with_shuffled_heads`, ``another`` is another
-    ball, and ``outcome`` is as in `gather_evidence`.
+    Args:
+        shuffled: the predictor with the model from `with_shuffled_heads`.
+        another: the window of another ball, if there is one.
+        outcome: as in `gather_evidence`.
     """
     reading = read_ball(predictor, window)
     trial = trial_of(predictor, window, reading, outcome=outcome)
@@ -682,7 +692,7 @@ def _oracle(trial: Trial[BallClaim], inside: tuple[int, ...]) -> tuple[int, ...]
 
 
 class Share(NamedTuple):
-    """A number of claims, and a share of these claims with a 95% interval over matches."""
+    """A number of claims, and the share of them that meets a condition, with a 95% interval."""
 
     claims: int
     share: float | None
@@ -742,7 +752,10 @@ def source_shares(lists: Sequence[TestedList], seed: int) -> dict[str, dict[str,
 
 
 def evenness(p_values: Sequence[float]) -> dict[str, float]:
-    """Return the distance and asymptotic p of a Kolmogorov–Smirnov test of uniform p-values."""
+    """Return the distance and the p-value of a Kolmogorov–Smirnov test for uniform p-values.
+
+    The p-value is asymptotic.
+    """
     ordered = np.sort(p_values)
     steps = np.arange(len(ordered) + 1) / len(ordered)
     distance = float(max((steps[1:] - ordered).max(), (ordered - steps[:-1]).max()))

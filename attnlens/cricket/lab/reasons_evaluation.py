@@ -1,12 +1,14 @@
-"""Are reasons calibrated? Compare the actual outcomes with what pages say for each kind of reason.
+"""Measure whether the contributions of reasons are calibrated on held-out balls.
 
 For each group of inputs, a page says how far the group moves an outcome from its usual probability.
 Here these contributions are measured in log-odds. They sum to the log-odds of the prediction minus
 the usual log-odds. The contributions are the Shapley values of every group except the scoreboard.
-The scoreboard's contribution is the model's prediction from the scoreboard alone. A group's slope
-is the coefficient of its contribution in a logistic regression of the outcome, with all other
-contributions and the usual log-odds as a fixed offset. A slope of 1 means that the contribution is
-calibrated; a slope of 0.5 means that it is twice as large as it should be.
+The scoreboard's contribution is the model's log-odds from the scoreboard alone minus the usual
+log-odds.
+
+A group's slope is the coefficient of its contribution in a logistic regression of the outcome, with
+all other contributions and the usual log-odds as a fixed offset. A slope of 1 means that the
+contribution is calibrated; a slope of 0.5 means that it is twice as large as it should be.
 """
 
 from __future__ import annotations
@@ -63,10 +65,10 @@ def log_odds_of_each(probabilities: Floats) -> Floats:
 def parts_from_usual(
     predictor: TrainedPredictor, window: BallWindow
 ) -> tuple[dict[str, Floats], Floats]:
-    """Return each group's contribution to the log-odds relative to usual, ``(11,)`` by group.
+    """Return each group's contribution to the log-odds, and the log-odds of the prediction.
 
-    The groups are those of `attnlens.cricket.explain.claims.contributions_of`. The log-odds of the
-    prediction, ``(11,)``, are also returned.
+    The contributions are relative to the usual log-odds. Both results are ``(11,)``, the first by
+    group. The groups are those of `attnlens.cricket.explain.claims.contributions_of`.
     """
     past, names = len(window.past), [name for name in KNOWLEDGE if name != _SCOREBOARD]
 
@@ -88,8 +90,9 @@ class ReasonSample:
     """Sampled balls, and the contributions to their predictions.
 
     Attributes:
-        parts: the `parts_from_usual` for `REASON_OUTCOMES` by group, ``(ball, 5)``; 0 if the ball
-            has no past ball in the group, or the player has no record.
+        parts: for each group, the contributions to the log-odds of `REASON_OUTCOMES`,
+            ``(ball, 5)``. They are 0 if the ball has no past ball in the group, or the player has
+            no record.
         odds: the log-odds of the prediction ``(ball, 5)``.
         came: whether each outcome occurred ``(ball, 5)``.
         match, kind: the number of the match and the kind of cricket of each ball ``(ball,)``.
@@ -167,7 +170,7 @@ def slope_of(
     match = np.unique(match[rows], return_inverse=True)[1].astype(np.int64)
 
     def score(slope: float) -> tuple[Floats, float]:
-        """Return the score by match ``(match,)``, and the information."""
+        """Return the score by match ``(match,)``, and the Fisher information."""
         expected = 1 / (1 + np.exp(-(offset + slope * part)))
         information = float((part**2 * expected * (1 - expected)).sum())
         by_match: Floats = np.bincount(match, part * (came - expected)).astype(float)
@@ -239,8 +242,7 @@ def reasons_evaluation(
 
 
 def calibration_file(path: str, sha256: str) -> Json:
-    """Read the calibration file for the weights with this digest, to which `reasons_table` is
-    added.
+    """Read the calibration file of the weights with this digest.
 
     Raises:
         InputError: there is no such file, or it is for other weights.

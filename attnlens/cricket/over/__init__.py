@@ -1,3 +1,1 @@
-"""The forecast of the next over: an encoder-decoder, its cross-attention, and the tested
-effects.
-"""
+"""The forecast of the next over by an encoder-decoder, with its cross-attention."""

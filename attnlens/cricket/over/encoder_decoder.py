@@ -105,8 +105,8 @@ class HistoryEncoder(nn.Module):
     def forward(self, history: Tensor, padded: Tensor) -> Tensor:
         """Return the memory ``(batch, balls, d)`` of the past balls ``(batch, balls, features)``.
 
-        The most recent ball is last, and positions are counted back from it. Balls that are
-        ``padded (batch, balls)`` in every row of the batch can therefore be left out.
+        The most recent ball is last, and positions are counted back from it. A position that is
+        ``padded`` ``(batch, balls)`` in every row of the batch can therefore be left out.
         """
         places = self.P[len(self.P) - history.shape[-2] :]
         h_0 = self.dropout(history @ self.W_in * math.sqrt(self.d) + places)
@@ -118,9 +118,7 @@ class HistoryEncoder(nn.Module):
 
 
 class OverDecoder(nn.Module):
-    """The decoder from the tokens so far, the match and the memory to the logits of each
-    next token.
-    """
+    """The decoder from the tokens so far, the match and the memory to next-token logits."""
 
     P: Tensor
 
@@ -140,8 +138,9 @@ class OverDecoder(nn.Module):
         self.b = nn.Parameter(torch.zeros(sizes.tokens))
 
     def logits(self, tokens: Tensor, memory: Tensor, padded: Tensor, context: Tensor) -> Tensor:
-        """Return the logits ``(..., token)`` after each of ``tokens (batch * samples,
-        position)``.
+        """Return the logits of the token after each given token, ``(..., token)``.
+
+        ``tokens`` is ``(batch * samples, position)``.
         """
         keys, values = self.cross_attention.keys_and_values(memory)
         context = context.repeat_interleave(len(tokens) // len(context), 0)
@@ -209,8 +208,9 @@ def decode(
     samples: int = 1,
     generator: torch.Generator | None = None,
 ) -> Tensor:
-    """Generate overs token by token until `END` or `OverSizes.length` tokens; see
-    `OverModel.forward`.
+    """Generate overs token by token, until `END` or until `OverSizes.length` tokens.
+
+    The inputs are as in `OverModel.forward`.
 
     Returns:
         Token numbers ``(batch * samples, length)``; the samples of one over are adjacent. After

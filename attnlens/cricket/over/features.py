@@ -46,7 +46,10 @@ _END_TOKEN: Final = SPECIAL[END]
 
 
 def token_of(ball: Delivery) -> str:
-    """Return the token of a delivery; runs above the largest token of its kind use that token."""
+    """Return the token of a delivery.
+
+    If the delivery has more runs than any token of its kind, the largest of these tokens is used.
+    """
     if ball.outcome == "W":
         return "W"
     extras = ball.extras
@@ -65,15 +68,16 @@ def token_of(ball: Delivery) -> str:
 
 
 def legal(token: str) -> bool:
-    """Return whether a ball with this token counts towards the over, as far as the token shows.
+    """Return whether a ball with this token counts towards the over.
 
-    ``W`` counts, although a wicket can also fall on a wide or a no-ball.
+    ``W`` counts, although a wicket can also fall on a wide or a no-ball, which the token does not
+    show.
     """
     return token not in SPECIAL and not token.startswith(("wd", "nb"))
 
 
 def overs_of(innings: Innings) -> dict[int, tuple[Delivery, ...]]:
-    """Return the deliveries of each over by the over's number in the file, in file order."""
+    """Return the deliveries of each over, by the over's number in the file."""
     overs: dict[int, tuple[Delivery, ...]] = {}
     for ball in innings.deliveries:
         overs[ball.over] = (*overs.get(ball.over, ()), ball)
@@ -81,12 +85,12 @@ def overs_of(innings: Innings) -> dict[int, tuple[Delivery, ...]]:
 
 
 def fewer_balls(innings: Innings) -> int | None:
-    """Return the number of legal balls in an over if it is less than six, else ``None``."""
+    """Return the number of legal balls in an over if it is less than six, otherwise ``None``."""
     return innings.balls_per_over if innings.balls_per_over < 6 else None
 
 
 def token_words(tokens: Sequence[int], balls: int | None = None) -> list[str]:
-    """Return tokens as words, up to and including ``<end>``, or until ``balls`` legal balls."""
+    """Return tokens as words, up to ``<end>``, or up to the last of ``balls`` legal balls."""
     words: list[str] = []
     for word in (TOKENS[number] for number in tokens):
         ended = _END_TOKEN in words or (word != _END_TOKEN and sum(map(legal, words)) == balls)
@@ -164,8 +168,9 @@ class OverArrays:
         return len(self.over)
 
     def history(self, row: int, max_balls: int) -> Floats32:
-        """Return the `PAST_FEATURES` of the last balls before an over, oldest first,
-        ``(balls, 18)``.
+        """Return the `PAST_FEATURES` of the last balls before an over, ``(balls, 18)``.
+
+        The oldest ball comes first.
         """
         end = int(self.start[row])
         some = slice(max(0, end - max_balls), end)
@@ -191,8 +196,9 @@ class OverArrays:
 def encode_overs(
     match: Match, innings: Innings, ratings: Ratings, base: BaseModel, *, over: int | None = None
 ) -> OverArrays:
-    """Return the arrays for every over of an innings, or only for ``over``, which may be
-    unbowled.
+    """Return the arrays for every over of an innings, or only for ``over``.
+
+    ``over`` may be an over that is not yet bowled.
     """
     deliveries = innings.deliveries
     quota = quota_of(match, innings)
@@ -261,15 +267,13 @@ def _past_features(
 
 
 def _pair(innings: Innings, start: int) -> tuple[Player | None, Player | None]:
-    """Return the striker and the non-striker at the start of the over that follows
-    ``start`` balls.
-    """
+    """Return the striker and the non-striker of the over that follows ``start`` balls."""
     if not start:
         return None, None
     before = replace(innings, deliveries=innings.deliveries[:start])
     last = before.deliveries[-1]
     facing, other = at_the_crease(before, last)
-    # An over that the umpires miscounted has ended too.
+    # at_the_crease does not change ends after an over that is too short because of a miscount.
     return (facing, other) if over_ended(before, last) else (other, facing)
 
 
@@ -321,9 +325,7 @@ def _context(
 
 
 def _six(logits: Floats32) -> tuple[Floats32, Floats32]:
-    """Return the expected runs and wickets of six balls with these outcome logits,
-    ``(rows,)`` each.
-    """
+    """Return the expected runs and wickets of six balls with these logits, ``(rows,)`` each."""
     chances = softmax(logits)
     runs: Floats32 = 6 * chances @ _RUNS
     wickets: Floats32 = 6 * chances[:, OUTCOME_INDEX["W"]]

@@ -1,8 +1,8 @@
 """The forecast of the next over with the trained encoder-decoder, and its cross-attention.
 
-A token does not determine all the runs of its delivery. Sampled overs therefore draw the runs from
-the distribution in training for deliveries with that token. A sampled innings ends as the rules
-require: when the target is reached, or when no batter is left. See docs/over.md.
+A token does not determine all the runs of its delivery. The runs of a sampled over are therefore
+drawn from the training distribution for each token. A sampled over stops early if the target is
+reached or no batter is left. See docs/over.md.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ _NAME: Final = re.compile(r"(?:([0-9]{1,3}):)?([0-9]{1,4}|last|next)")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OverQuestion:
-    """One over of an innings, and what came before it.
+    """An over of an innings, and the state of the innings before the over.
 
     Attributes:
         over: the number of the over in the file.
@@ -211,7 +211,7 @@ class TokenProbability:
 
 @dataclass(frozen=True, slots=True)
 class WrittenToken(TokenProbability):
-    """A token of the generated over, and the most likely alternatives."""
+    """A token of the generated over, with the most likely alternatives."""
 
     runners_up: list[TokenProbability]
 
@@ -235,8 +235,9 @@ class TokenBall:
 
 @dataclass(frozen=True, slots=True)
 class BowledBall(TokenBall):
-    """A bowled ball and its probability given the balls before it; ``None`` beyond the
-    model's length.
+    """A bowled ball, with its probability given the balls before it.
+
+    The probability is ``None`` if the ball is beyond the model's length.
     """
 
     probability: float | None
@@ -273,7 +274,7 @@ class CrossAttention:
 
 @dataclass(frozen=True, slots=True)
 class OverFlag:
-    """A caution that a reader should know before trusting the answer."""
+    """A caution about the answer."""
 
     flag: str
     text: str
@@ -281,7 +282,7 @@ class OverFlag:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OverMatch:
-    """The match, as stated in the file."""
+    """The facts of the match that the file states."""
 
     match_id: str
     match_type: str | None
@@ -303,9 +304,7 @@ class SampledChoice(Choice):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NextOver:
-    """The forecast of an over, with rounded numbers: the JSON output of ``attnlens over
-    --json``.
-    """
+    """The forecast of an over, with rounded numbers: the JSON of ``attnlens over --json``."""
 
     schema_version: str
     model: OverWriter
@@ -350,7 +349,7 @@ def next_over(
         choice: how tokens are chosen; samples use the same temperature and top-k.
         samples: the number of additional overs to sample, with ``seed``.
         evidence: whether to measure the effect of hiding each past ball.
-        history: whether the ratings are those of the match's date.
+        history: whether the ratings were computed for the match's date from earlier matches.
 
     Raises:
         InputError: the choice, the seed or the number of samples is out of range.
@@ -425,7 +424,7 @@ def _token(number: int, chances: Floats) -> WrittenToken:
 
 
 def _read(model: OverModel, batch: OverBatch, inputs: Tensor) -> tuple[Floats, Floats]:
-    """Return the probabilities after the generated tokens (``inputs``) and after the bowled ones.
+    """Return the probabilities after each token of the generated over and of the bowled over.
 
     Returns:
         The probabilities ``(2, positions, token)`` from one forward pass, and the cross-attention
@@ -451,9 +450,7 @@ def _read(model: OverModel, batch: OverBatch, inputs: Tensor) -> tuple[Floats, F
 
 
 def single_effects(model: OverModel, batch: OverBatch, inputs: Tensor) -> Floats:
-    """Return the effect on each token of hiding each past ball alone, in nats ``(position,
-    ball)``.
-    """
+    """Return the effect of hiding each past ball alone on each token, nats ``(position, ball)``."""
     hidden = torch.eye(batch.history.shape[1], dtype=torch.bool)
     chances = []
     for some in torch.split(torch.cat([torch.zeros_like(hidden[:1]), hidden]), _MAX_ROWS):
@@ -534,7 +531,7 @@ class TrainedOvers(Trained):
 
     @property
     def token_runs(self) -> NDArray[np.float64]:
-        """The share of deliveries with 0, 1, ... runs in training, for each token, ``(24, 9)``."""
+        """The share of training deliveries with 0, 1, ... runs, for each token, ``(24, 9)``."""
         return np.array(self.card["token_runs"], dtype=float)
 
 
@@ -619,9 +616,10 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SampledOvers:
-    """Sampled overs, one row each, up to the end of the innings.
+    """The runs, wickets and boundaries of sampled overs, one row for each over.
 
-    ``finished`` says whether the over ended within the model's length.
+    Deliveries after the end of the innings are not counted. ``finished`` is true if the over or the
+    innings ended within the model's length.
     """
 
     runs: Integers
@@ -634,8 +632,9 @@ class SampledOvers:
 
 
 def token_runs(matches: Sequence[Match]) -> NDArray[np.float64]:
-    """Return the share of deliveries with 0, 1, ... runs for each token, ``(24, 9)``; rows
-    sum to 1.
+    """Return the share of deliveries with 0, 1, ... runs for each token, ``(24, 9)``.
+
+    The rows sum to 1.
     """
     counts = np.zeros((len(TOKENS), MAX_RUNS + 1))
     for side in (side for match in matches for side in match.innings if not side.super_over):
@@ -649,7 +648,12 @@ def token_runs(matches: Sequence[Match]) -> NDArray[np.float64]:
 def simulate_overs(
     tokens: Integers, token_runs: Floats, limits: Limits, generator: np.random.Generator
 ) -> SampledOvers:
-    """Return the runs and wickets of overs that are given as tokens ``(over, position)``."""
+    """Draw the runs of sampled overs, and stop each over at the innings' limits.
+
+    Args:
+        tokens: the sampled overs, ``(over, position)``.
+        token_runs: the share of deliveries with 0, 1, ... runs for each token, ``(24, 9)``.
+    """
     deliveries = tokens >= len(SPECIAL)
     edges = token_runs.cumsum(1)[tokens]
     runs = (generator.random(tokens.shape)[..., None] >= edges[..., :-1]).sum(-1) * deliveries

@@ -1,1 +1,1 @@
-"""The predictor: the inputs for a ball, the network, the ratings, and the checkpoints."""
+"""The predictor of balls: its inputs, its network, its ratings and its checkpoints."""

@@ -1,4 +1,4 @@
-"""The cricket checkpoints that come with attnlens, and tables of how well they are calibrated.
+"""The names of the shipped cricket checkpoints, and the calibration tables of checkpoints.
 
 A checkpoint ``name.safetensors`` has a calibration table if the file ``name.calibration.json`` is
 in the same folder and was measured with the same weights. The shipped checkpoint ``bundled`` uses
@@ -29,12 +29,12 @@ _STANDS_FOR: Final[Mapping[str, str]] = {"bundled": "measured"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CalibrationBin:
-    """Balls with about the same predicted probability of an outcome, and its observed frequency.
+    """A group of balls for which similar probabilities of an outcome were predicted.
 
     Attributes:
         most: the highest predicted probability in the bin.
         predicted: the mean predicted probability.
-        happened: the share of the balls that had the outcome.
+        happened: the share of the balls on which the outcome occurred.
         happened_ci: the 95% interval of ``happened``, or ``None`` if all the balls are from one
             match.
     """
@@ -53,10 +53,10 @@ class CalibrationBin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReasonSlope:
-    """The slope of the observed outcomes on the contributions of one kind of reason, with its 95%
-    interval.
+    """The calibration slope of one kind of reason, with the ends of its 95% interval.
 
-    A slope of 1 means that the contributions are calibrated. See
+    The slope comes from a logistic regression of the actual outcomes on the contributions of this
+    kind of reason. A slope of 1 means that the contributions are calibrated. See
     `attnlens.cricket.lab.reasons_evaluation`.
     """
 
@@ -71,12 +71,13 @@ class ReasonSlope:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CalibrationTable:
-    """The calibration of the checkpoint with this name and digest.
+    """Predicted probabilities and observed frequencies, for one checkpoint.
 
     Attributes:
-        first, last: the days of the first and the last match.
-        levels: the bins of every outcome, sorted by probability, lowest first.
-        reasons: the calibration slope of each group of contributions, by name; empty if not
+        checkpoint, sha256: the name of the checkpoint, and the digest of its file.
+        first, last: the days of the first and the last evaluated match.
+        levels: the bins of each outcome, in order of rising probability.
+        reasons: the calibration slope of each kind of reason, by name; empty if the slopes were not
             measured.
     """
 
@@ -91,7 +92,7 @@ class CalibrationTable:
 
     @classmethod
     def of(cls, data: Json) -> CalibrationTable:
-        """Build the table from the content of a file.
+        """Build the table from the parsed JSON of a file.
 
         Raises:
             KeyError, TypeError, ValueError, AttributeError: the content is not a calibration table.
@@ -115,19 +116,20 @@ class CalibrationTable:
         return cls(checkpoint=name, sha256=sha256, **members)
 
     def like(self, outcome: str, probability: float) -> CalibrationBin:
-        """Return the bin that contains a probability, or the highest bin if the probability
-        is above all bins.
-        """
+        """Return the bin that contains ``probability``; above all bins, return the highest bin."""
         bins = self.levels[outcome]
         return next((level for level in bins if probability <= level.most), bins[-1])
 
 
 def calibration_beside(checkpoint: Path, sha256: str, *, shipped: bool) -> CalibrationTable | None:
-    """Return the calibration table of a checkpoint, or ``None`` if there is no table for its
-    weights.
+    """Return a checkpoint's calibration table, or ``None`` if its weights have no table.
+
+    Args:
+        sha256: the digest of the checkpoint.
+        shipped: whether the checkpoint comes with attnlens. The digest of its table is not checked.
 
     Raises:
-        CheckpointError: the table's file is damaged or of another kind.
+        CheckpointError: the table's file is damaged, or it is not a calibration table.
     """
     name = checkpoint.stem
     path = checkpoint.with_name(f"{_STANDS_FOR.get(name, name) if shipped else name}{SUFFIX}")
@@ -159,7 +161,8 @@ def named_checkpoint(model: str | os.PathLike[str] | None = None) -> tuple[str, 
     """Return a checkpoint's name and its path; the file need not exist.
 
     Args:
-        model: a name in `SHIPPED`, `OVERS`, or the path of a file, whose stem is then the name.
+        model: a name in `SHIPPED`, the name `OVERS`, or the path of a file. The stem of the path is
+            then the name. ``None`` means the first name in `SHIPPED`.
     """
     name = SHIPPED[0] if model is None else str(model)
     if name in (*SHIPPED, OVERS):

@@ -1,11 +1,11 @@
-"""Tables that learn from each day's matches, like the ratings, and are saved with a checkpoint.
+"""Tables that are updated after each day's matches, like the ratings, and saved in a checkpoint.
 
 `OutcomeLevels` compares how often each outcome occurred recently in a competition with how often
 the scoreboard's network expected it. That network knows the kind of cricket, but not the
 competition or the season. Four `STAGES` correct its expectation one after another. Each stage keeps
 two counts for every outcome: the observed count, and the count expected by the stages before it.
-The counts decay with time. Their ratio is shrunk to 1, as if `Stage.prior_events` more of the
-outcome had been both observed and expected (a gamma-Poisson model).
+The counts decay with time. The ratio of the two counts is shrunk towards 1, as if
+`Stage.prior_events` more occurrences had been both observed and expected (a gamma-Poisson model).
 
 `PlayerRecords` counts the outcomes of every ball that a player has faced or bowled. A player's
 rating is based on the same balls.
@@ -41,10 +41,10 @@ from attnlens.files import Floats, Floats32, Integers
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InningsSummary:
-    """One innings, without its balls.
+    """The totals of one innings, without its balls.
 
     Attributes:
-        batting, bowling: the two sides, named by `team_key`.
+        batting, bowling: the keys of the two sides, from `team_key`.
         balls: the number of legal balls bowled.
         quota: the number of legal balls that the side may face.
         observed: the count of each outcome in each of `PHASES`, ``(3, 11)``.
@@ -65,13 +65,14 @@ class InningsSummary:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MatchSummary:
-    """The content of one match for the day tables.
+    """The facts of one match from which the day tables learn.
 
     Attributes:
         kind: the index of the kind of cricket in `attnlens.cricket.match.competition.KINDS`.
         competition, event: see `competition_of` and `event_of`.
-        winner: the winning side, named by `team_key`, or ``None``.
-        method: how the result was adjusted, such as ``D/L``; ``None`` for a result by play.
+        winner: the key of the winning side, from `team_key`, or ``None``.
+        method: the rule that adjusted the result, such as ``D/L``; ``None`` if the result was not
+            adjusted.
         innings: the innings with at least one ball, without super overs.
         players: for each role of a player, the rows of the rating table, ``(n,)``, and the count of
             each outcome, ``(n, 11)``.
@@ -98,8 +99,8 @@ def summary_of(
     """Return the summary of a match.
 
     Args:
-        innings: each innings, the log-probabilities from the scoreboard alone ``(n, 11)``, and the
-            class numbers of the actual outcomes ``(n,)``.
+        innings: for each innings, the innings itself, the log-probabilities from the scoreboard
+            alone ``(n, 11)``, and the class numbers of the actual outcomes ``(n,)``.
         players: as in `MatchSummary.players`.
     """
 
@@ -144,10 +145,10 @@ def _innings_summary(
 
 
 class DayTable(Protocol):
-    """A table that learns from the matches of one day after another.
+    """A table that learns the matches of each day, in order of date.
 
-    ``until`` is the last day that was learnt. A table that is created without arguments has learnt
-    nothing; it is used if a checkpoint lacks the tensors of the table.
+    ``until`` is the last day that the table has learnt, or ``None``. A new table has learnt
+    nothing. If a checkpoint has no tensors for a table, it gets a new table.
     """
 
     until: datetime.date | None
@@ -155,21 +156,20 @@ class DayTable(Protocol):
     def __init__(self) -> None: ...
 
     def learn_day(self, day: datetime.date, matches: Sequence[MatchSummary]) -> None:
-        """Learn all matches of a day that is later than ``until``, and set ``until`` to
-        that day.
-        """
+        """Learn all matches of a day after ``until``, and set ``until`` to that day."""
 
     def copy(self) -> Self:
         """Return an independent copy."""
 
     def to_tensors(self) -> dict[str, Tensor]:
-        """Return all tensors except ``until``, by name, for a table that has learnt at
-        least one day.
+        """Return the table's tensors by name, without ``until``.
+
+        The table must have learnt at least one day.
         """
 
     @classmethod
     def from_tensors(cls, tensors: Mapping[str, Tensor]) -> Self:
-        """Rebuild a table from the result of `to_tensors`; ``until`` is the ordinal of its day.
+        """Build a table from the result of `saved_table`.
 
         Raises:
             KeyError, ValueError: the tensors are damaged.
@@ -177,7 +177,7 @@ class DayTable(Protocol):
 
 
 def saved_table(table: DayTable) -> dict[str, Tensor]:
-    """Return the tensors of a table and of its date; empty for a table that has learnt nothing."""
+    """Return the tensors of a table and of its ``until``; empty if it has learnt nothing."""
     if table.until is None:
         return {}
     return {"until": torch.tensor(table.until.toordinal()), **table.to_tensors()}
@@ -190,7 +190,7 @@ def text_tensor(words: Sequence[str]) -> Tensor:
 
 
 def words_of(data: Tensor) -> list[str]:
-    """Decode the result of `text_tensor`."""
+    """Decode a tensor from `text_tensor` to its words."""
     text = data.numpy().tobytes().decode()
     return text.split("\n") if text else []
 
@@ -200,13 +200,13 @@ _T20: Final = (None, "T20", "IT20")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Counts:
-    """The observed and the expected counts on a day, ``(2, phases, 11)``."""
+    """The observed and the expected counts of outcomes on a day, ``(2, phases, 11)``."""
 
     day: datetime.date
     values: Floats
 
     def on(self, day: datetime.date, half_life: float) -> Floats:
-        """Return the counts after their decay up to a later day."""
+        """Return the counts after their decay until a later day."""
         faded: Floats = self.values * 0.5 ** ((day - self.day).days / half_life)
         return faded
 
@@ -218,7 +218,8 @@ class Stage:
     Attributes:
         key: how matches are grouped.
         half_life: the number of days in which the counts decay by half.
-        prior_events: the number of prior occurrences of each outcome, which shrink the ratio to 1.
+        prior_events: the number of occurrences of each outcome that are added to both counts, so
+            that the ratio is shrunk towards 1.
         by_phase: whether each phase of an innings has its own ratio.
     """
 
@@ -232,14 +233,15 @@ class Stage:
         return len(PHASES) if self.by_phase else 1
 
     def key_of(self, match: MatchSummary) -> str:
-        """Return the group of a match, or an empty text if the file does not state it."""
+        """Return the name of a match's group, or an empty string if it is not stated."""
         name = KINDS[match.kind] if self.key == "kind" else getattr(match, self.key)
         # One-day matches and Tests have separate groups, since the scoreboard's model is for T20.
         return name if not name or match.match_type in _T20 else f"{name} ({match.match_type})"
 
     def ratio(self, counts: _Counts | None, day: datetime.date) -> Floats:
-        """Return the shrunk ratio of observed to expected counts, ``(1 or 3, 11)``; ones
-        without counts.
+        """Return the shrunk ratio of observed to expected counts, ``(1 or 3, 11)``.
+
+        All ratios are 1 if there are no counts.
         """
         if counts is None:
             return np.ones((1, len(OUTCOMES)))
@@ -265,7 +267,7 @@ _ONE_BALL: Final = 1.0
 
 
 class OutcomeLevels:
-    """The counts of every stage; see `attnlens.cricket.predictor.day_tables.DayTable`."""
+    """The observed and expected counts of every stage in `STAGES`; a `DayTable`."""
 
     def __init__(self) -> None:
         self.until: datetime.date | None = None
@@ -289,8 +291,7 @@ class OutcomeLevels:
         self.until = day
 
     def log_ratios(self, match: MatchSummary) -> Floats:
-        """Return the logarithm of the product of all stages' ratios, by phase of a match, ``(3,
-        11)``.
+        """Return the logarithm of the product of all stages' ratios, by phase, ``(3, 11)``.
 
         The ratios are those on the day ``until``. The result is zero if nothing has been learnt.
         """
@@ -343,9 +344,7 @@ def _sum(counts: Sequence[Integers | Floats32]) -> Floats:
 
 
 def _corrected(expected: Floats, ratio: Floats) -> Floats:
-    """Multiply expected counts ``(3, 11)`` by a ratio, and keep the number of balls in each
-    phase.
-    """
+    """Multiply expected counts ``(3, 11)`` by a ratio, but keep each phase's number of balls."""
     corrected = expected * ratio
     balls, sums = (counts.sum(1, keepdims=True) for counts in (expected, corrected))
     result: Floats = corrected * np.divide(balls, sums, out=np.ones_like(sums), where=sums > 0)
@@ -360,9 +359,7 @@ _MAX_SIXTEEN_BITS: Final = 2**15 - 1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlayerRecord:
-    """The deliveries of one player in one role by outcome, ``(11,)``, and the day of the
-    last one.
-    """
+    """The number of a player's deliveries in one role by outcome ``(11,)``, and their last day."""
 
     counts: Integers
     last_day: datetime.date
@@ -373,7 +370,7 @@ class PlayerRecord:
 
 
 class PlayerRecords:
-    """Counts by the rows of the rating tables; see `DayTable`.
+    """The outcomes of every player's deliveries, by row of the rating tables; a `DayTable`.
 
     Attributes:
         counts: for each role, the number of deliveries by outcome, ``(rows, 11)``.
@@ -393,7 +390,7 @@ class PlayerRecords:
             rows = np.concatenate([rows for rows, _ in played])
             missing = rows.max(initial=-1) + 1 - len(self.last[role])
             if missing > 0:
-                # Most days bring new players, so the size is doubled each time.
+                # Most days bring new players. Doubling the size avoids a copy on each such day.
                 more = max(missing, len(self.last[role]))
                 self.counts[role] = np.pad(self.counts[role], ((0, more), (0, 0)))
                 self.last[role] = np.pad(self.last[role], (0, more))
@@ -402,9 +399,7 @@ class PlayerRecords:
         self.until = day
 
     def of(self, role: str, row: int) -> PlayerRecord | None:
-        """Return the record for a row of the rating table, or ``None`` if the player has no
-        ball.
-        """
+        """Return the record of one row of the rating table, or ``None`` if it has no delivery."""
         if not 0 <= row < len(self.last[role]) or not self.counts[role][row].any():
             return None
         last_day = datetime.date.fromordinal(int(self.last[role][row]))

@@ -3,8 +3,8 @@
 This is a Kalman filter over totals (Kalman 1960, "A new approach to linear filtering and prediction
 problems"). A total in `FULL_BALLS` balls is modelled as a sum: the levels of the kind of cricket,
 the competition and the ground, plus the attack of the batting side, minus the defence of the
-bowling side, plus noise. Each match gives two totals. All matches of a day are learnt after that
-day.
+bowling side, plus noise. Each match gives at most two totals. All matches of a day are learnt after
+that day.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ _SIDE_SHAPE: Final = np.array([[1.0, _ATTACK_WITH_DEFENCE], [_ATTACK_WITH_DEFENC
 
 @dataclass(frozen=True, slots=True)
 class PreMatch:
-    """Expected runs in `FULL_BALLS` balls, before the match starts.
+    """The expected runs in `FULL_BALLS` balls, before the match starts.
 
     Attributes:
         level: the total of two average sides in this competition on this ground.
@@ -104,13 +104,14 @@ a level.
 
 
 class Form:
-    """The levels and the sides' form; see `DayTable`.
+    """The scoring levels and the sides' form; a `DayTable`.
 
     Attributes:
-        keys: the row of each kind of cricket, competition, ground and side.
-        mean, covariance: ``(rows, 2)`` and ``(rows, 2, 2)``. The two columns are attack and defence
-            for a side; for other rows they are the level and an unused zero.
-        seen: the last day of each row, as an ordinal, ``(rows,)``.
+        keys: the row number of each kind of cricket, competition, ground and side.
+        mean, covariance: the mean ``(rows, 2)`` and the covariance ``(rows, 2, 2)`` of two columns.
+            For a side, the columns are attack and defence. For other rows, they are the level and
+            an unused zero.
+        seen: the day of each row's last match, as an ordinal, ``(rows,)``.
     """
 
     def __init__(self) -> None:
@@ -121,7 +122,7 @@ class Form:
         self.seen: Integers = np.zeros(0, np.int64)
 
     def before(self, match: Match, innings: Innings) -> PreMatch:
-        """Return the expectation for an innings from all days learnt."""
+        """Return the expected runs for an innings, from all days learnt."""
         kind, competition, venue = table_of(match), competition_of(match), venue_key(match)
         level = sum(self._mean(key)[0] for key, _ in _levels(kind, competition, venue))
         ours, theirs = (
@@ -181,7 +182,7 @@ class Form:
         yield second, total * (FULL_BALLS / quota) ** _SCALING + _CHASE_SHORTFALL
 
     def _drift(self, entity: Entity, day: datetime.date) -> None:
-        """Add the drift of an entity up to a day; create its row if it is new."""
+        """Add the drift of an entity up to a day. Create its row if the entity is new."""
         key, drift = entity
         shape = _SIDE_SHAPE if key.startswith("side:") else _LEVEL_SHAPE
         if key not in self.keys:
@@ -195,8 +196,9 @@ class Form:
         self.seen[row] = day.toordinal()
 
     def _update(self, rows: list[int], total: float) -> None:
-        """Do one step of the filter; the last two rows are the batting side and the bowling
-        side.
+        """Update the filter with one total.
+
+        The last two of ``rows`` are the batting side and the bowling side.
         """
         weights = np.zeros((len(rows), 2))
         weights[:-1, 0], weights[-1, 1] = 1, -1

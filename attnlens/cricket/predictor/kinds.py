@@ -1,4 +1,4 @@
-"""Check whether a match is of the kind a predictor was trained on, and was not in its training set.
+"""Compare a match with a predictor's training matches, and list cautions for the reader.
 
 A fact that is missing from the file or from the checkpoint does not count as a difference.
 """
@@ -29,7 +29,7 @@ _USUAL_BALLS: Final = (6,)
 
 
 def kind_card(matches: Sequence[Match]) -> Json:
-    """Return the part of a checkpoint's card that describes the kind of its training matches."""
+    """Return the part of a checkpoint's card that describes the kinds of its training matches."""
     genders = {match.gender for match in matches}
     return {
         "match_types": sorted({match.match_type for match in matches if match.match_type}),
@@ -42,8 +42,9 @@ def kind_card(matches: Sequence[Match]) -> Json:
 
 
 def differences(match: Match, predictor: Trained) -> list[tuple[str, str]]:
-    """Return how a match differs in kind from the training matches, as pairs of a flag and
-    a sentence.
+    """Return the differences in kind between a match and the training matches.
+
+    Each difference is a pair of a flag and a sentence.
     """
     card = predictor.card
     results = []
@@ -77,8 +78,11 @@ def differences(match: Match, predictor: Trained) -> list[tuple[str, str]]:
 def cautions(
     match: Match, innings: Innings, predictor: Trained, *, evidence: bool, history: bool
 ) -> Iterator[tuple[str, str]]:
-    """Yield what a reader should know before trusting an answer, as pairs of a flag and a
-    sentence.
+    """Yield cautions about the answers for an innings, as pairs of a flag and a sentence.
+
+    Args:
+        evidence: whether the effects of interventions were measured.
+        history: whether the ratings were computed for the match's date from earlier matches.
     """
     if match.doubts:
         doubts = "; ".join(map(str, match.doubts[:_MAX_DOUBTS]))
@@ -138,7 +142,7 @@ def _cut_short(match: Match, innings: Innings, quota: int) -> bool:
 
 
 def few_before(balls: int) -> Iterator[tuple[str, str]]:
-    """Yield a flag if no ball, or only a few, came before in the innings."""
+    """Yield a caution if few balls or none were bowled before a ball of the innings."""
     if not balls:
         yield "no_history", "no ball was bowled before it in this innings"
     elif balls < SHORT_HISTORY:
@@ -147,8 +151,9 @@ def few_before(balls: int) -> Iterator[tuple[str, str]]:
 
 
 def mid_over(innings: Innings, ball: Delivery) -> Iterator[tuple[str, str]]:
-    """Yield a flag if another bowler bowled earlier in the over; only an injured bowler may
-    be replaced.
+    """Yield a caution if another bowler bowled the ball before, in the same over.
+
+    Bowlers rarely change within an over, for example after an injury.
     """
     for last in innings.deliveries[: ball.index - 1][-1:]:
         if last.over == ball.over and last.bowler.key != ball.bowler.key:
@@ -156,7 +161,7 @@ def mid_over(innings: Innings, ball: Delivery) -> Iterator[tuple[str, str]]:
 
 
 def in_training(match: Match, predictor: Trained) -> str | None:
-    """Return why the model may look too good on this match, or ``None``."""
+    """Return a sentence if the match was, or may have been, in training; otherwise ``None``."""
     better = "it looks better than it is"
     if match.date is None:
         return None
@@ -180,9 +185,7 @@ def in_training(match: Match, predictor: Trained) -> str | None:
 
 
 def kinds_unlike(matches: Iterable[Match], predictor: Trained) -> dict[str, int]:
-    """Count the matches that differ in kind from the training matches, by a description of
-    the match.
-    """
+    """Count the matches that differ in kind from the training matches, by their kind in words."""
     counts: dict[str, int] = {}
     for match in matches:
         flags = {flag for flag, _ in differences(match, predictor)}
@@ -201,9 +204,7 @@ def kinds_unlike(matches: Iterable[Match], predictor: Trained) -> dict[str, int]
 
 
 def _overs(predictor: Trained) -> list[int]:
-    """Return the overs per side in training, derived from the match types if the card lacks
-    them.
-    """
+    """Return the overs per side in training, from the card or from its match types."""
     types = predictor.card.get("match_types") or []
     limits = {OVERS_BY_TYPE[name] for name in types if name in OVERS_BY_TYPE}
     all_known = OVERS_BY_TYPE.keys() >= set(types)

@@ -1,5 +1,4 @@
-"""The predictor: each ball is a graph of nodes, and a multi-scale temporal encoder reads the past
-balls.
+"""The predictor of balls: a graph of nodes for each ball, and attention to the past balls.
 
 The past affects the prediction only through the attention heads of five temporal scales. All heads
 are masked by the same ``visible`` tensor. A past ball that is not visible to a query has no effect
@@ -39,8 +38,10 @@ EFFECT_LEVELS: Final = (*_TAIL, 0.4, 0.5, 0.6, *(1 - level for level in reversed
 
 
 def places(distance: Integers, same_batter: Flags, same_bowler: Flags) -> Integers:
-    """Return the place of each past ball, from 0 to `PLACES` - 1; all arguments have the
-    same shape.
+    """Return the place number of each past ball, from 0 to `PLACES` - 1.
+
+    A place is a combination of a distance band, same batter or not, and same bowler or not. All
+    arguments have the same shape.
     """
     band = np.searchsorted(DISTANCES, distance, side="right") - 1
     result: Integers = 4 * band + 2 * same_batter + same_bowler
@@ -82,10 +83,10 @@ class Sizes:
     """The sizes of the predictor.
 
     Attributes:
-        graph: for each layer, the nodes and their numbers of features.
-        past_nodes: the nodes of a past ball.
-        happened: the number of outcome features of a past ball, without the surprise.
-        scoreboard: the nodes whose features also go directly to the outcome logits.
+        graph: for each layer, the number of features of each node.
+        past_nodes: the names of the nodes that describe a past ball.
+        happened: the number of features of a past ball's actual outcome.
+        scoreboard: the names of the nodes whose features also go directly to the outcome logits.
         heads: the number of heads of each scale.
     """
 
@@ -119,7 +120,8 @@ class Prediction:
         gates: the fusion weights over `FUSED`, ``(batch, query, source)``.
         scales: for each scale, the attention weights ``(batch, head, query, key + 1)``. The last
             key is the query itself, or for ``whole`` the null key.
-        within: the node weights of each layer, and the weights of the ``layers``.
+        within: for each layer, the attention weights over its nodes; under ``layers``, the
+            attention weights over the layers.
     """
 
     logits: Tensor
@@ -133,17 +135,17 @@ class FullModel(nn.Module):
 
     Args:
         sizes: see `Sizes`.
-        prior: the log-probabilities of the outcomes over all balls ``(outcome,)``, used where the
-            scoreboard is hidden.
+        prior: the log-probabilities of the outcomes over all balls ``(outcome,)``, which replace
+            the scoreboard's expectation if the scoreboard is hidden.
 
     Attributes:
-        usual_effects: the mean and the standard deviation of the effect of hiding one past ball, by
-            `places`, ``(outcome + 2, place, 2)``. There is one row for the decrease of each
-            outcome's log-odds, one for the change in nats, and one for the claimed change of the
-            explained outcome in units of that outcome's standard deviation.
-        effect_quantiles: the quantiles of the deviation from that mean, at `EFFECT_LEVELS`,
-            ``(outcome + 2, level)``. Neither buffer affects the forecast
-            (`attnlens.cricket.lab.fit`).
+        usual_effects: the mean and the standard deviation of the effect of hiding one past ball,
+            for each of the `places`, ``(outcome + 2, place, 2)``. There is one row for the decrease
+            of each outcome's log-odds, one for the change in nats, and one for the claimed change
+            of the explained outcome in units of that outcome's standard deviation.
+        effect_quantiles: the quantiles, at `EFFECT_LEVELS`, of the difference from that mean in
+            standard deviations, ``(outcome + 2, level)``. `attnlens.cricket.lab.fit` measures both
+            buffers after training. Neither of them affects the forecast.
     """
 
     prior: Tensor
@@ -186,9 +188,7 @@ class FullModel(nn.Module):
         self.register_buffer("effect_quantiles", quantiles)
 
     def expected_of_past(self, past: Batch) -> Tensor:
-        """Return the outcome probabilities of each past ball before it was bowled,
-        ``(batch, key, outcome)``.
-        """
+        """Return each past ball's expected outcome probabilities, ``(batch, key, outcome)``."""
         ratings = past["ratings"]
         masks = {role: past.get(f"{role}_known") for role in ("striker", "bowler")}
         striker, bowler = (
@@ -225,16 +225,23 @@ class FullModel(nn.Module):
     ) -> Prediction:
         """Run one forward pass.
 
+        The part ``graph_data`` of the batch describes the queries. It has ``nodes`` (the features
+        of each node, ``(batch, query, size)``), ``base`` (log-probabilities
+        ``(batch, query, outcome)``) and ``ratings`` (vectors by name, with the shape of ``base``).
+        It may have ``known``: for each group of `KNOWLEDGE`, a mask ``(batch, query)`` that is
+        false if the group is hidden.
+
+        The part ``sequence`` describes the past balls. It has ``now`` and ``balls`` (the queries
+        and the past balls as `Balls`), ``past`` (the arguments of `FullModel.past`), ``visible``
+        ``(batch, query, key)`` and ``overs`` (the number of overs). It may have ``shared``
+        ``(batch, key)`` and ``in_windows`` ``(batch,)``, which are described in
+        `MultiScaleTemporalEncoder.read`.
+
+        If ``graph_data`` has one query and ``visible`` has several, that query is evaluated under
+        each mask.
+
         Args:
-            batch: a dictionary with two parts. ``graph_data`` has ``nodes`` (the features of each
-                node, ``(batch, query, size)``), ``base`` (log-probabilities ``(batch, query,
-                outcome)``), ``ratings`` (vectors by name, with the same shape), and optionally
-                ``known`` (a boolean ``(batch, query)`` for each group of `KNOWLEDGE`). ``sequence``
-                has ``now`` and ``balls`` (`Balls`: the queries and the past balls), ``visible``
-                ``(batch, query, key)``, ``overs``, and optionally ``shared`` ``(batch, key)`` and
-                ``in_windows`` ``(batch,)``, which is false where only the scale ``whole`` sees past
-                balls. If ``graph_data`` has one query and ``visible`` has several, that query is
-                evaluated under each mask.
+            batch: a dictionary with ``graph_data`` and ``sequence``.
             key: the result of `past`, if it is already computed.
             summaries: the summaries of the overs, if they are already computed; only with
                 ``shared``.
@@ -286,7 +293,7 @@ class FullModel(nn.Module):
         return Prediction(logits, gates, scales, within)
 
     def expected(self, graph: Batch, knowledge_masks: Mapping[str, Tensor]) -> Tensor:
-        """Return the logits from scoreboard and ratings alone, which bypass the attention."""
+        """Return the outcome logits from scoreboard and ratings alone, without attention."""
         base = graph["base"]
         board = torch.cat([graph["nodes"][name] for name in self.sizes.scoreboard], -1)
         scoreboard = knowledge_masks.get("scoreboard")
@@ -336,9 +343,10 @@ class FullModel(nn.Module):
         """Return the attention weights of the last query of the first row, as plain numbers.
 
         Returns:
-            A dictionary with ``within_ball``: ``{"layers": [{"layer", "weight", "nodes": [{"node",
-                "weight"}]}]}``; ``across_balls``: for each scale the weights ``(head, key + 1)`` as
-                nested lists, with the query itself last; and ``fusion_weights``.
+            A dictionary with ``within_ball``, ``across_balls`` and ``fusion_weights``.
+            ``within_ball`` is ``{"layers": [{"layer", "weight", "nodes": [{"node", "weight"}]}]}``.
+            ``across_balls`` has, for each scale, the weights ``(head, key + 1)`` of
+            `Prediction.scales` as nested lists.
         """
         with torch.no_grad():
             result = self.predict(batch)

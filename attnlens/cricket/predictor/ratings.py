@@ -1,9 +1,10 @@
 """Ratings of players, venues and teams from earlier matches.
 
-A ball's outcome has logits ``base(scoreboard) + r[striker] + r[bowler] + r[venue] + ...``, which
-are updated once per date by one damped Newton step for each entity and outcome (online empirical
-Bayes). With ``G = Σ (y - p)`` and ``F = Σ p(1 - p)`` over the entity's balls on that date,
-``precision ← 1 / (1 / precision + drift) + F``, ``r ← r + step · G / precision``.
+The outcome of a ball has the logits ``base(scoreboard) + r[striker] + r[bowler] + r[venue] + ...``.
+The ratings ``r`` are updated once per date, by one damped Newton step for each entity and outcome
+(online empirical Bayes). Let ``G = Σ (y - p)`` and ``F = Σ p(1 - p)`` over the entity's balls on
+that date. The step is ``precision ← 1 / (1 / precision + drift) + F``,
+``r ← r + step · G / precision``.
 """
 
 from __future__ import annotations
@@ -42,7 +43,10 @@ STEP: Final = 0.45
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind of entity: the prior standard deviation of its ratings, and their drift."""
+    """One kind of entity: the prior standard deviation of its ratings, and their drift.
+
+    The drift is the variance that is added to a rating before each update.
+    """
 
     name: str
     deviation: float
@@ -69,7 +73,7 @@ ALL_KINDS: Final[tuple[str, ...]] = tuple(kind.name for kind in KINDS)
 
 @dataclass
 class RatingTable:
-    """The ratings of one kind: one row per entity, one column per outcome."""
+    """The ratings of one kind of entity, with a row per entity and a column per outcome."""
 
     kind: Kind
     keys: dict[str, int] = field(default_factory=dict)
@@ -78,7 +82,7 @@ class RatingTable:
     balls: Floats32 = field(default_factory=lambda: np.zeros(0, np.float32))
 
     def row(self, key: str, *, create: bool = False) -> int:
-        """Return the row of ``key``, or -1 for an unknown entity."""
+        """Return the row of ``key``. For an unknown key, return -1, or a new row if ``create``."""
         if key in self.keys or not create:
             return self.keys.get(key, -1)
         number = len(self.keys)
@@ -102,10 +106,10 @@ class RatingTable:
         return rating, np.where(met, self.balls[rows], np.float32(0))
 
     def learn(self, rows: NDArray[np.int64], surprise: Floats32, information: Floats32) -> None:
-        """Update the ratings once.
+        """Update the ratings with the balls of one date.
 
         Args:
-            rows: the entity of each ball, ``(n,)``.
+            rows: the row of each ball's entity, ``(n,)``.
             surprise, information: ``y - p`` and ``p(1 - p)`` of each ball, ``(n, 11)``.
         """
         entities, positions = np.unique(rows, return_inverse=True)
@@ -133,7 +137,12 @@ DAY_TABLES: Final[dict[str, type[DayTable]]] = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MatchUpdate:
-    """The update from one match: its innings for the ratings, and a summary for the day tables."""
+    """The data of one match from which the ratings and the day tables learn.
+
+    Attributes:
+        innings: for each innings, the data for the ratings.
+        summary: the data for the day tables.
+    """
 
     innings: tuple[RatingUpdate, ...]
     summary: MatchSummary
@@ -141,11 +150,12 @@ class MatchUpdate:
 
 @dataclass
 class Ratings:
-    """All tables, and the last day that they have learnt.
+    """The rating tables of all kinds of entity, and the day tables.
 
     Attributes:
-        until: the last day that the ratings have learnt. Each day table has its own last day, which
-            is earlier if the checkpoint was written before the table was introduced.
+        aliases: the id last seen with each player's name.
+        until: the last day that the ratings have learnt. Each day table has its own last day. It is
+            earlier if the checkpoint was written before attnlens had the table.
         kinds: the kinds of entity that are rated; the tables of other kinds stay empty.
         levels, records: see `attnlens.cricket.predictor.day_tables`.
         form: see `attnlens.cricket.predictor.form`.
@@ -194,16 +204,15 @@ class Ratings:
         )
 
     def player_key(self, player: Player) -> str:
-        """Return the player's id; without one, the id last seen with this name, or else the
-        name.
-        """
+        """Return the player's id, the id last seen with his name, or the name if no id is known."""
         return player.id or self.aliases.get(player.name, player.name)
 
     def entities(
         self, match: Match, innings: Innings, *, create: bool = False
     ) -> NDArray[np.int64]:
-        """Return the row numbers ``(deliveries, len(KINDS))``; -1 for an unknown entity
-        unless ``create``.
+        """Return each delivery's row in each rating table, ``(deliveries, len(KINDS))``.
+
+        The row of an unknown entity is -1. With ``create``, an unknown entity gets a new row.
         """
         tables, quota = self.tables, quota_of(match, innings)
         venue, competition = venue_key(match), competition_of(match)
@@ -245,7 +254,7 @@ class Ratings:
         return vector
 
     def of_sides(self, match: Match, batting: str, bowling: str) -> Floats32:
-        """Return the summed rating of ground, competition, era and both sides, ``(11,)``."""
+        """Return the sum of the ratings of ground, competition, era and both sides, ``(11,)``."""
         keys = {
             "venue": venue_key(match),
             "batting_team": team_key(match, batting),
@@ -257,8 +266,9 @@ class Ratings:
         return total
 
     def parts(self, rows: NDArray[np.int64]) -> dict[str, Floats32]:
-        """Return each ball's ratings ``(n, 11)`` per kind, and the counts ``<kind>_balls``
-        ``(n,)``.
+        """Return each ball's rating by kind of entity, ``(n, 11)``.
+
+        The result also has the number of balls of each entity, under ``<kind>_balls``, ``(n,)``.
         """
         vectors: dict[str, Floats32] = {}
         for column, kind in enumerate(KINDS):
@@ -268,10 +278,10 @@ class Ratings:
         return vectors
 
     def learn(self, rows: NDArray[np.int64], base: Floats32, outcomes: NDArray[np.int64]) -> None:
-        """Update every table from one date's `entities` ``(n, kinds)``, created with
-        ``create=True``.
+        """Update every rating table with the balls of one date.
 
         Args:
+            rows: the `entities` of the balls ``(n, kinds)``, computed with ``create=True``.
             base: the log-probabilities from the scoreboard alone, ``(n, 11)``.
             outcomes: the class numbers of the actual outcomes, ``(n,)``.
         """
@@ -293,12 +303,12 @@ class Ratings:
         *,
         create: bool = True,
     ) -> MatchUpdate:
-        """Return the update from a match.
+        """Return a match's update, which `learn_day` applies.
 
         Args:
-            innings: each innings, the scoreboard's log-probabilities ``(n, 11)``, and the actual
-                outcomes ``(n,)``.
-            create: whether new entities are added.
+            innings: for each innings, the innings itself, the log-probabilities from the scoreboard
+                alone ``(n, 11)``, and the class numbers of the actual outcomes ``(n,)``.
+            create: whether new entities are added to the tables now.
         """
         entries = list(innings)
         lessons = tuple(
@@ -320,7 +330,7 @@ class Ratings:
         return record
 
     def learn_day(self, day: datetime.date, updates: Sequence[MatchUpdate]) -> None:
-        """Learn all matches of one date; tables that have already learnt the day do not change."""
+        """Learn all matches of one date. Tables that have already learnt the date do not change."""
         if self.until is None or day > self.until:
             lessons = [lesson for update in updates for lesson in update.innings]
             rows, base, outcomes = zip(*lessons, strict=True)
@@ -332,7 +342,7 @@ class Ratings:
 
 
 def _counts_by_row(lessons: Iterable[RatingUpdate], column: int) -> tuple[Integers, Integers]:
-    """Return the entities of one kind without -1, and the count of each outcome ``(rows, 11)``."""
+    """Return the known entities of one kind, and their counts of each outcome ``(rows, 11)``."""
     pairs = [(rows[:, column], outcomes) for rows, _, outcomes in lessons]
     rows, outcomes = (np.concatenate(part) for part in zip(*pairs, strict=True))
     entities, positions = np.unique(rows, return_inverse=True)

@@ -1,9 +1,8 @@
-"""Relations of past balls to the current ball, and attention with a learnable bias for each
-relation.
+"""Relations of past balls to the current ball, and attention with a learnable bias per relation.
 
 Relations are computed from *visible* balls only. Hiding a ball therefore also removes its effect on
-the relations of neighbouring balls. The logits are ``logits[h, i, j] = q_i · (k_j + p_{i-j}) / √d_k
-+ Σ_r B[h, r] · relation_r(i, j)``.
+the relations of neighbouring balls. The logits are
+``logits[h, i, j] = q_i · (k_j + p_{i-j}) / √d_k + Σ_r B[h, r] · relation_r(i, j)``.
 """
 
 from __future__ import annotations
@@ -66,9 +65,7 @@ class Balls:
 
 
 def mapped(value: Any, change: Callable[[Tensor], Any]) -> Any:
-    """Apply ``change`` to every tensor in nested dicts, tuples and `Balls`, and keep the
-    structure.
-    """
+    """Apply ``change`` to every tensor in a structure of nested dicts, tuples and `Balls`."""
     if isinstance(value, Tensor):
         return change(value)
     if isinstance(value, Mapping):
@@ -82,12 +79,15 @@ def mapped(value: Any, change: Callable[[Tensor], Any]) -> Any:
 
 
 def take(value: Any, rows: slice | list[int]) -> Any:
-    """Select ``rows`` of the second axis of every tensor, and keep the structure."""
+    """Return the same structure with only ``rows`` of the second axis of every tensor."""
     return mapped(value, lambda tensor: tensor[:, rows])
 
 
 def neighbours(flags: Tensor, reach: int) -> Tensor:
-    """Return whether another flag of ``(..., ball)`` is set at most ``reach`` balls away."""
+    """Return whether another ball at most ``reach`` balls away has its flag set.
+
+    ``flags`` and the result are ``(..., ball)``.
+    """
     result = torch.zeros_like(flags)
     for distance in range(1, reach + 1):
         result[..., distance:] |= flags[..., :-distance]
@@ -96,8 +96,7 @@ def neighbours(flags: Tensor, reach: int) -> Tensor:
 
 
 def relate(query: Balls, key: Balls, visible: Tensor) -> Tensor:
-    """Return the relations of every past ball ``(batch, key)`` to every query ball ``(batch,
-    query)``.
+    """Return the relations of every past ball in ``key`` to every ball in ``query``.
 
     Returns:
         ``(batch, query, key, len(RELATIONS))`` floats. Recency is minus the distance in deliveries;
@@ -139,16 +138,15 @@ def relate(query: Balls, key: Balls, visible: Tensor) -> Tensor:
 
 
 def relate_overs(table: Tensor, visible: Tensor, membership: Tensor, query_over: Tensor) -> Tensor:
-    """Return the relations of every earlier over to every query, ``(batch, query, over,
-    relation)``.
+    """Return the relations of every earlier over to every query.
 
-    The value for an over is the share of its visible balls that have the relation. Recency is minus
-    the distance in overs.
+    The result is ``(batch, query, over, relation)``. The value for an over is the share of its
+    visible balls that have the relation. Recency is minus the distance in overs.
 
     Args:
         table: the result of `relate`.
         membership: the over of each past ball, one-hot ``(batch, key, over)``.
-        query_over: ``(batch, query)``.
+        query_over: the over of each query ``(batch, query)``.
     """
     counted = (table.movedim(-1, 1) @ membership[:, None]).movedim(1, -1)
     balls = torch.einsum("bqk,bko->bqo", visible.to(table.dtype), membership)
@@ -161,15 +159,15 @@ def relate_overs(table: Tensor, visible: Tensor, membership: Tensor, query_over:
 def visible_overs(
     balls: Balls, visible: Tensor, overs: int
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Find the distinct sets of visible balls of an over. Most masks leave most overs unchanged.
+    """Find the distinct sets of visible balls among the overs of all queries.
 
-    A slot is a delivery's position in its over. A key that belongs to no over (padding) has no
-    slot.
+    Most masks leave most overs unchanged, so there are few distinct sets. A slot is a delivery's
+    position in its over. A key that belongs to no over (padding) has no slot.
 
     Returns:
-        For every distinct set: its row in the batch ``(set,)``, the key in each slot ``(set,
-            slot)``, and whether that key is visible (same shape). The last item is the set of each
-            over ``(batch * query * over,)``.
+        For every distinct set: its row in the batch ``(set,)``, the key in each slot
+        ``(set, slot)``, and whether that key is visible (same shape). The last item is the number
+        of each over's set ``(batch * query * over,)``.
     """
     batch, queries, keys = visible.shape
     device = visible.device
@@ -240,11 +238,11 @@ class RelationAttention(nn.Module):
         reach: the number of distances that have their own position vector (0: none).
         own: whether a query may attend to itself, as the last key.
         head_dim: the number of columns per head, to override the default.
-        null: if given, the heads count balls. Each head has a null key as its last key, with this
-            initial value of its learnable logit. The output of a head is minus the logarithm of the
-            weight on the null key, and no values are used. A head that attends evenly to n balls
-            gives the null key the weight ``1 / (1 + n e^-null)``, so the output grows with n.
-            Hiding a ball of weight w changes the output by ``log(1 - w)``.
+        null: if given, the heads count balls, and this is the initial logit of their null keys. A
+            null key is an additional last key with a learnable logit. The output of a head is minus
+            the logarithm of the weight on the null key, and no values are used. A head that attends
+            evenly to n balls gives the null key the weight ``1 / (1 + n e^-null)``, so the output
+            grows with n. Hiding a ball of weight w changes the output by ``log(1 - w)``.
         only: the relation (or member of `WINDOWS`) that each head is restricted to, or ``None``.
             Heads beyond the end of this sequence see every key.
     """
@@ -296,8 +294,8 @@ class RelationAttention(nn.Module):
 
         Returns:
             The output ``(batch, query, hidden_dim)`` and the weights ``(batch, head, query, key)``.
-            Unless ``own`` is off, the weights have one more key at the end: the query itself, or
-            the null key.
+            With ``own`` or a null key, the weights have one more key at the end: the query itself,
+            or the null key.
         """
         heads = self.num_heads
         q = step("Q", split_heads(self.to_query(query), heads), "queries")
@@ -311,8 +309,7 @@ class RelationAttention(nn.Module):
             by_distance = torch.einsum("bhqd,hpd->bhqp", q, self.position)
             position = (distance - 1).clamp(0, self.position.shape[1] - 1)[:, None]
             content = content + by_distance.gather(-1, position.expand(-1, heads, -1, -1))
-        # This computes content + relations @ bias.T in one pass over memory, with the heads in
-        # front.
+        # This computes content + relations @ bias.T in one pass over memory.
         table = self.bias.expand(len(relations), -1, -1)
         columns = relations.movedim(-1, 1).flatten(2)
         logits = torch.baddbmm(content.flatten(2), table, columns).view(content.shape)
@@ -358,8 +355,9 @@ class RelationAttention(nn.Module):
 
 
 def counted(weights: Tensor) -> Tensor:
-    """Return the output of counting heads, ``(..., 1)``, from weights ``(..., key)`` with
-    the null key last.
+    """Return the output of counting heads, ``(..., 1)``, from their weights ``(..., key)``.
+
+    The last key must be the null key.
     """
     return -weights[..., -1:].clamp(min=MIN_WEIGHT).log()
 
@@ -402,9 +400,7 @@ class RelationBlock(nn.Module):
         hidden: Tensor,
         distance: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """Compute the attention as in `RelationAttention`; ``query`` and ``key`` are
-        normalised here.
-        """
+        """Compute the attention as in `RelationAttention`, after normalising query and key."""
         attended, weights = self.attention(
             self.query_norm(query), self.query_norm(key), relations, hidden, distance
         )

@@ -1,4 +1,4 @@
-"""The names of scales and heads, what each attends to, and the past balls as the heads see them."""
+"""The names and windows of scales, heads and relations in words, and the past balls of a window."""
 
 from __future__ import annotations
 
@@ -83,8 +83,9 @@ attention.
 
 
 class WindowBall(NamedTuple):
-    """A ball before the current one, and which of the relations in `SHARES` it has to the
-    current ball.
+    """A past ball, with its relations to the current ball.
+
+    ``relations`` has only names of `SHARES`.
     """
 
     index: int  # type: ignore[assignment]  # tuple.index is not needed here
@@ -114,17 +115,17 @@ def head_name(scale: str, number: int) -> str:
 
 
 def head_id(scale: str, number: int) -> str:
-    """Return an id such as ``whole-0``: `head_name` for use in an address."""
+    """Return an id such as ``whole-0``, which is `head_name` in a form for URLs."""
     return f"{scale}-{number}"
 
 
 def relation_words(name: str) -> str:
-    """Return the relation in words, such as ``same batsman``."""
+    """Return a relation's name in words, such as ``same batsman``."""
     return name.replace("_", " ")
 
 
 def head_words(number: int, earned: str | None) -> str:
-    """Return ``head 2 (same batsman)``, or ``head 2`` if the head has not been given a name."""
+    """Return ``head 2 (same batsman)``, or ``head 2`` if the head has no name from measurements."""
     if earned is None or earned == UNSPECIALISED:
         return f"head {number}"
     return f"head {number} ({relation_words(earned)})"

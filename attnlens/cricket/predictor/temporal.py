@@ -1,8 +1,8 @@
 """The encoders of the predictor: within a ball, and over the balls before it.
 
-Within a ball, named nodes hold what is known before the ball; they form layers that are read from
-the top down. Over the past, five scales have heads with built-in biases. Each head of the scale
-``whole`` is restricted to one relation over the whole innings.
+Within a ball, named nodes hold the facts that are known before the ball. The nodes form layers,
+which are read from the top down. Past balls are read by five scales, whose heads have built-in
+biases. Each head of the scale ``whole`` is restricted to one relation over the whole innings.
 """
 
 from __future__ import annotations
@@ -44,19 +44,19 @@ class LayerAttention(nn.Module):
         self.probe = AttentionProbe(("batch", "query", "node"))
 
     def forward(self, nodes: Tensor, above: Tensor, hidden: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the layer's answer and its weights over the nodes.
+        """Return the layer's output and its attention weights over the nodes.
 
         Args:
             nodes: ``(..., node, hidden_dim)``.
-            above: the answer of the layer above, ``(..., hidden_dim)``.
+            above: the output of the layer above, ``(..., hidden_dim)``.
             hidden: whether each node is hidden, ``(node,)``.
         """
         nodes = step("X", nodes, "the layer's nodes")
         query = step("q", self.question + self.from_above(above), "what the layer is asked")
         # (W n) · q = n · (Wᵀ q), which takes one product per ball instead of one per node.
         scores = query @ self.to_key.weight
-        # A sum of products is used because products of matrices with few rows are slow, and slower
-        # in the backward pass.
+        # Matrix products with few rows are slow, above all in the backward pass. A sum of products
+        # is faster here.
         logits = (nodes * scores[..., None, :]).sum(-1) * query.shape[-1] ** -0.5
         weights = step("a", self.probe(hidden_softmax(logits, hidden)), "attention to nodes")
         answer = self.to_value((weights[..., None] * nodes).sum(-2)) + above
@@ -65,7 +65,10 @@ class LayerAttention(nn.Module):
 
 
 class WithinBallEncoder(nn.Module):
-    """The graph within a ball: for each layer, the nodes and their numbers of features."""
+    """The encoder of one ball's graph of nodes.
+
+    ``graph`` maps each layer to its nodes and their numbers of features.
+    """
 
     def __init__(
         self,
@@ -100,7 +103,7 @@ class WithinBallEncoder(nn.Module):
     def node(self, name: str, features: Tensor, is_known: Tensor | None = None) -> Tensor:
         """Return a node's vector ``(..., hidden_dim)`` from its features ``(..., size)``.
 
-        Where ``is_known`` ``(...)`` is false, the learnt vector for "unknown" is returned instead.
+        If ``is_known`` ``(...)`` is false, the learnt vector for "unknown" is returned instead.
         """
         value: Tensor = self.features[name](features)
         if is_known is not None:
@@ -111,8 +114,8 @@ class WithinBallEncoder(nn.Module):
         """Return the ball's vector ``(..., hidden_dim)`` from its nodes, and the attention weights.
 
         Layers are read from the top down; a layer without a node in ``nodes`` is skipped. The
-        weights are ``layers (..., layer)``, which is 0 for a skipped layer, and ``(..., node)`` for
-        each layer.
+        attention weights over the nodes of each layer are ``(..., node)``, by the layer's name.
+        Those over the layers are ``(..., layer)``, under ``layers``, and 0 for a skipped layer.
         """
         empty = torch.zeros_like(next(iter(nodes.values())))
         above, rows, weights, absent = empty, [], {}, []
@@ -165,8 +168,8 @@ class TemporalEncoder(nn.Module):
         hidden_dim: the width of the encoder.
         num_heads: the number of heads. Heads 0, 1 and 2 start with biases for recency, same bowler
             and same batsman; the other heads start without a bias.
-        num_layers: the number of layers. With one layer, each weight belongs to one ball; with more
-            layers, past balls mix.
+        num_layers: the number of layers. With one layer, each attention weight belongs to one ball.
+            With more layers, the keys are mixtures of past balls.
         max_seq_len: the number of deliveries in the window, the current one included.
         attention: further arguments of `RelationAttention`.
     """
@@ -199,9 +202,9 @@ class TemporalEncoder(nn.Module):
     def embed(
         self, vectors: Tensor, overs: Tensor, balls_in_over: Tensor, is_known: Tensor | None = None
     ) -> Tensor:
-        """Project ball vectors to the encoder's width, and add the over and ball position where
-        ``is_known``.
+        """Project ball vectors to the encoder's width, and add the embedding of their position.
 
+        The position is the over and the ball in the over. It is added only where ``is_known``.
         Overs and deliveries beyond the embedded range use the last embedding.
         """
         over = overs.clamp(0, self.over.num_embeddings - 1)
@@ -215,10 +218,11 @@ class TemporalEncoder(nn.Module):
     def read(
         self, query: Tensor, key: Tensor, relations: Tensor, hidden: Tensor, distance: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Apply the only layer to past balls that have not been mixed; see `RelationBlock`.
+        """Apply the encoder's only layer to queries and past balls; see `RelationBlock`.
 
         Raises:
-            ValueError: the encoder has several layers, which mix the past balls.
+            ValueError: the encoder has several layers, so that past balls would have to be mixed
+                first.
         """
         if len(self.layers) != 1:
             raise ValueError("only an encoder with one layer reads balls that have not mixed")
@@ -253,8 +257,9 @@ class TemporalEncoder(nn.Module):
         balls_in_over: Tensor,
         mask: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """Return the result of `forward`, and the last ball's weights ``(batch, head,
-        ball)``, itself last.
+        """Return the result of `forward`, and the last ball's attention weights.
+
+        The weights are ``(batch, head, ball)``. The last key is the last ball itself.
         """
         positions, overs, balls_in_over = (
             torch.as_tensor(numbers, device=ball_sequence.device)
@@ -265,8 +270,8 @@ class TemporalEncoder(nn.Module):
         length = ball_sequence.shape[1]
         distance = positions[:, :, None] - positions[:, None, :]
         hidden = causal(length, ball_sequence.device)
-        # Every query uses the window of the last ball. If each query had its own window, several
-        # layers would pass on older balls through the balls in between.
+        # Every query uses the window of the last ball. If each query had its own window, older
+        # balls would reach the last ball through the balls in between if there are several layers.
         hidden = hidden | (distance[:, -1:] >= self.max_seq_len)
         if mask is not None:
             hidden = hidden | mask.bool()[:, None, :]
@@ -279,7 +284,7 @@ class TemporalEncoder(nn.Module):
         vectors, weights = self.embed(ball_sequence, overs, balls_in_over), relations
         for layer in self.layers:
             vectors, weights = layer(vectors, vectors, relations, hidden[:, None], distance)
-        # As a key, the last ball is hidden from itself; its own weight is the additional last one.
+        # The last ball is hidden as a past ball. Its weight on itself is that of the added key.
         own = weights[:, :, -1]
         return vectors[:, -1], torch.cat([own[..., : length - 1], own[..., length:]], -1)
 
@@ -316,7 +321,7 @@ class SpecializedTemporalAttention(nn.Module):
             No ball attends to a later ball.
         """
         batch, length, _ = x.shape
-        # Here each ball is also a key for itself, and the masks apply to that key too.
+        # There is no extra last key: each ball is a key for itself, and the masks apply to it too.
         hidden = torch.ones(length, length, dtype=torch.bool, device=x.device).triu(1)
         positions = torch.arange(length, device=x.device)
         relations = x.new_zeros(batch, length, length, len(RELATIONS))
@@ -332,15 +337,15 @@ class SpecializedTemporalAttention(nn.Module):
 
 
 class MultiScaleTemporalEncoder(nn.Module):
-    """The past at five scales: 6 balls, 12 balls, 36 balls, earlier overs, and the whole innings.
+    """The encoder of the past at five scales: 6, 12 and 36 balls, earlier overs, and the innings.
 
     Args:
         ball_dim: the size of a ball vector.
         hidden_dim: the width of every scale and of the result.
         heads: the number of heads of each scale; a scale that is not named is left out. The default
             has the four windowed scales.
-        num_layers: the number of layers of each ball scale; with one layer, each weight belongs to
-            one ball.
+        num_layers: the number of layers of each ball scale; with one layer, each attention weight
+            belongs to one ball.
         strict: whether heads 1 and 2 of a windowed scale see only balls of the same bowler and the
             same batsman.
     """
@@ -392,11 +397,10 @@ class MultiScaleTemporalEncoder(nn.Module):
         return module
 
     def over_summaries(self, vectors: Tensor, balls: Balls, visible: Tensor, overs: int) -> Tensor:
-        """Return a GRU's last state over each over's visible balls, ``(batch, query, over,
-        hidden_dim)``.
+        """Return the last state of a GRU over each over's visible balls.
 
-        Hidden balls are skipped and do not change the state. The state is zero for an over without
-        a visible ball.
+        The result is ``(batch, query, over, hidden_dim)``. Hidden balls are skipped and do not
+        change the state. The state is zero for an over without a visible ball.
 
         Args:
             vectors: the vectors of past balls, ``(batch, key, ball_dim)``.
@@ -438,24 +442,27 @@ class MultiScaleTemporalEncoder(nn.Module):
         place_known: Tensor | None = None,
         summaries: Tensor | None = None,
     ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-        """Return the vector and the weights of every scale for every query.
+        """Return the vector and the attention weights of every scale for every query.
 
         Args:
             query: the vectors of the current balls, ``(batch, query, ball_dim)``.
             key: the vectors of the past balls.
             relations: the result of `relate`.
             overs: the number of earlier overs to summarise.
-            shared: ``(batch, key)``. It is given if each query sees all these keys that come before
-                it; each over is then summarised once rather than once per query.
-            in_windows: ``(batch,)``, false where only ``whole`` sees past balls.
-            place_known: ``(batch, query)``, false where a query may not know its over.
+            shared: the keys that every later query sees, ``(batch, key)``. It is given only if all
+                queries agree on these keys. Each over is then summarised once rather than once per
+                query.
+            in_windows: ``(batch,)``, false if only the scale ``whole`` sees past balls.
+            place_known: ``(batch, query)``, false if the query's over and ball in the over are
+                hidden.
             summaries: the result of `over_summaries` for all queries ``(batch, over, hidden_dim)``,
                 if it is already computed.
 
         Returns:
             The vectors ``(batch, query, hidden_dim)`` and the weights ``(batch, head, query, key)``
-            by scale. The keys are the past balls from the first that is in any query's window, or
-            the overs for ``long``. The last key is the query itself, or the null key for ``whole``.
+            by scale. For ``long``, the keys are the overs. For the other scales, they are the past
+            balls from the first ball that is in any query's window. The last key is the query
+            itself, or the null key for ``whole``.
         """
         distance = current.index[:, :, None] - past.index[:, None, :]
         distance = step("d", distance, "how many balls back")
@@ -507,9 +514,7 @@ class MultiScaleTemporalEncoder(nn.Module):
         shared: Tensor | None,
         summaries: Tensor | None,
     ) -> tuple[Tensor, Tensor]:
-        """Apply the scale ``long``, whose keys are the summaries of the overs before the
-        current one.
-        """
+        """Apply the scale ``long``, whose keys are the summaries of the earlier overs."""
         long = self.encoder("long")
         membership = (past.over[..., None] == torch.arange(overs, device=key.device)).to(key.dtype)
         earlier = visible & (past.over[:, None, :] < current.over[:, :, None])

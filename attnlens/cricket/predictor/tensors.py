@@ -1,9 +1,9 @@
 """Convert an innings to arrays: the query side and the past side of each ball.
 
-The **query** side of a ball holds what is known before the ball is bowled; the scoreboard has the
-only running totals in it. The **past** side is what later balls may attend to. It holds the ball's
-own outcome, its position in the innings, the players and their ratings, and nothing about other
-past balls.
+The **query** side of a ball holds the facts that are known before the ball is bowled. Its only
+running totals are those of the scoreboard. The **past** side holds the facts to which later balls
+may attend: the ball's own outcome, its position in the innings, the players and their ratings. It
+holds nothing about other past balls.
 """
 
 from __future__ import annotations
@@ -76,17 +76,18 @@ class InningsArrays:
     Attributes:
         nodes: the features of each node ``(n, size)``, for the query side.
         phase: the `phase_state` features for the past side, without the free hit ``(n, 26)``.
-        past_outcome: the outcome features of the ball as a past ball ``(n, 14)``.
+        past_outcome: the outcome features of the ball, for the past side ``(n, 14)``.
         base: log-probabilities from the scoreboard alone ``(n, 11)``.
-        usual: recent log-probabilities in the match's competition for such a scoreboard, for
-            average players (`attnlens.cricket.predictor.day_tables`), ``(n, 11)``.
-        prior: log-probabilities from the kind of cricket, the over and the innings alone ``(n,
-            11)``.
+        usual: log-probabilities for this scoreboard and average players, as recently observed in
+            the match's competition ``(n, 11)``; see `attnlens.cricket.predictor.day_tables`.
+        prior: log-probabilities from the kind of cricket, the over and the innings alone
+            ``(n, 11)``.
         ratings: the rating vectors ``(n, 11)`` by name: striker, bowler, venue, teams, era and
             today. The era's vector includes the competition's.
         batter, non_striker, bowler: the players' numbers within the match.
         outcome: the class number, or -1 for a ball not yet bowled.
-        met: whether the ratings already know the striker, the bowler and the venue.
+        met: whether the ratings have learnt a ball of the striker, the bowler and the venue, by
+            name ``(n,)``.
     """
 
     nodes: dict[str, Floats32]
@@ -139,17 +140,13 @@ class BaseModel:
 
     @property
     def last_over(self) -> Floats:
-        """The outcome probabilities in the last over of a chase, by `table_of`, ``(TABLES,
-        11)``.
-        """
+        """The outcome probabilities in the last over of a chase, by `table_of` ``(TABLES, 11)``."""
         odds = np.exp(self.prior[:, 1, -1].astype(np.float64))
         probabilities: Floats = odds / odds.sum(-1, keepdims=True)
         return probabilities
 
     def log_probabilities(self, scoreboard: Floats32) -> Floats32:
-        """Return log-probabilities from the result of `base_inputs`, ``(n, BASE_SIZE) ->
-        (n, 11)``.
-        """
+        """Return log-probabilities ``(n, 11)`` from the result of `base_inputs`."""
         value = scoreboard
         last = len(self.weights) // 2 - 1
         for layer in range(last + 1):
@@ -169,7 +166,7 @@ class BaseModel:
 
 
 def balls_in_over(deliveries: Sequence[Delivery]) -> list[int]:
-    """Return each delivery's position in its over, from 1; all deliveries count, legal or not."""
+    """Return each delivery's position in its over, from 1; wides and no-balls count too."""
     n_met: Counter[int] = Counter()
     numbers = []
     for ball in deliveries:
@@ -243,8 +240,10 @@ def base_inputs(match: Match, nodes: dict[str, Floats32]) -> Floats32:
 
 
 def match_importance(match: Match, innings: Innings, ratings: Ratings) -> list[float]:
-    """Return features of the match: event, years since 2015, each side's experience, kind,
-    competition.
+    """Return the features of the node ``match_importance``, which are the same for every ball.
+
+    They are: the kind of event, the years since 2015, each side's experience, the kind of cricket,
+    and the competition's rating.
     """
     event = str(match.event.get("name", "")).lower()
     year = match.date.year + match.date.timetuple().tm_yday / 366 if match.date else 2020.0
@@ -268,11 +267,10 @@ def match_importance(match: Match, innings: Innings, ratings: Ratings) -> list[f
 def rate_today(
     match: Match, innings: Innings, ratings: Ratings, base: BaseModel
 ) -> tuple[Floats32, int]:
-    """Return today's rating from the match's earlier innings ``(11,)``, and the number of their
-    balls.
+    """Return the rating of the day ``(11,)``, and the number of balls on which it is based.
 
-    This is one Newton step from zero, as for the ratings, with a prior deviation of
-    `TODAY_DEVIATION`.
+    The rating is computed from the match's earlier innings. It is one Newton step from zero, as in
+    `attnlens.cricket.predictor.ratings`, with a prior standard deviation of `TODAY_DEVIATION`.
     """
     surprise = np.zeros(len(OUTCOMES), np.float32)
     information = np.full(len(OUTCOMES), TODAY_DEVIATION**-2, np.float32)
@@ -293,7 +291,9 @@ def rate_today(
 
 
 def usual_of(match: Match, innings: Innings, base: Floats32, ratings: Ratings) -> Floats32:
-    """Return recent outcome probabilities in the match's competition for such a scoreboard.
+    """Return the usual outcome probabilities for each ball's scoreboard.
+
+    They are those of the scoreboard's network, corrected by recent matches of the competition.
 
     Args:
         base: log-probabilities from the scoreboard alone, ``(n, 11)``.
@@ -314,7 +314,7 @@ def usual_of(match: Match, innings: Innings, base: Floats32, ratings: Ratings) -
 def encode_innings(
     match: Match, innings: Innings, ratings: Ratings, base: BaseModel
 ) -> InningsArrays:
-    """Return the arrays for every delivery of ``innings``, with the current ``ratings``."""
+    """Return the arrays for every delivery of ``innings``, with the given ``ratings``."""
     deliveries = innings.deliveries
     count = len(deliveries)
     nodes = scoreboard(match, innings)
@@ -386,7 +386,7 @@ def encode_innings(
 
 
 def _past_outcome(deliveries: Sequence[Delivery], outcome: Integers) -> Floats32:
-    """Return the outcome features of each ball as a past ball, ``(n, PAST_OUTCOME_SIZE)``."""
+    """Return each ball's outcome features for the past side, ``(n, PAST_OUTCOME_SIZE)``."""
     features = np.zeros((len(deliveries), PAST_OUTCOME_SIZE), np.float32)
     bowled = np.flatnonzero(outcome >= 0)
     features[bowled, outcome[bowled]] = 1

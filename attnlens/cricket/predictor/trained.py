@@ -1,4 +1,4 @@
-"""A trained predictor: its network, card, ratings on any day, and known players."""
+"""A trained predictor: its network, its card, its ratings on any day, and its known players."""
 
 from __future__ import annotations
 
@@ -54,11 +54,12 @@ _LISTS: Final[Mapping[str, type]] = {
 
 @dataclass
 class Trained:
-    """A network trained on matches, with its knowledge of players, venues and sides.
+    """A network trained on matches, with its ratings of players, venues and sides.
 
     Attributes:
         name: the name of a shipped checkpoint, or the stem of the file.
         sha256: the digest of the file.
+        base: the model that predicts outcomes from the scoreboard alone.
         card: training dates, match types and figures, as plain data.
         calibration: see `attnlens.cricket.predictor.calibration`.
         win: the model of win probabilities, fitted on matches up to the card's ``win_until``.
@@ -77,12 +78,12 @@ class Trained:
     trained_on: frozenset[int] | None = None
 
     def date(self, key: str) -> datetime.date | None:
-        """Return a date of the card, such as ``trained_until``."""
+        """Return a date of the card, such as ``trained_until``, or ``None`` if it is missing."""
         value = self.card.get(key)
         return None if value is None else datetime.date.fromisoformat(value)
 
     def knows_a_team(self, teams: Sequence[str]) -> bool:
-        """Return whether one of the teams was in training; true if the card does not list teams."""
+        """Return whether one of the teams was in training; true if the card lists no teams."""
         trained = set(self.card.get("teams", []))
         return not trained or not teams or not trained.isdisjoint(teams)
 
@@ -109,7 +110,7 @@ def save_predictor(path: str | os.PathLike[str], predictor: TrainedPredictor) ->
 def save_trained(
     path: str | os.PathLike[str], trained: Trained, metadata: Json, sizes: Json
 ) -> None:
-    """Write a network, its sizes and its knowledge to one safetensors file."""
+    """Write a network, its sizes, its ratings and its card to one safetensors file."""
     until = trained.ratings.until
     network = {f"model.{name}": value for name, value in trained.model.state_dict().items()}
     more = {
@@ -189,14 +190,12 @@ def _other_features(path: Path) -> CheckpointError:
 
 
 def tensors_under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return the tensors whose names begin with the prefix, and remove the prefix from the
-    names.
-    """
+    """Return the tensors whose names begin with the prefix, by name without the prefix."""
     return {k.removeprefix(prefix): value for k, value in tensors.items() if k.startswith(prefix)}
 
 
 def knowledge_of(checkpoint: Checkpoint, kinds: Sequence[str]) -> dict[str, Any]:
-    """Return the fields of `Trained` that a checkpoint holds besides its network.
+    """Return the fields of `Trained` that a checkpoint holds, except its name and network.
 
     Raises:
         KeyError, ValueError: the fields are damaged.
@@ -217,7 +216,7 @@ def knowledge_of(checkpoint: Checkpoint, kinds: Sequence[str]) -> dict[str, Any]
 
 
 def check_card(card: Any) -> Json:
-    """Return the card unchanged after checking it.
+    """Check the types of the card's members, and return the card.
 
     Raises:
         AttributeError, TypeError, ValueError: a member has the wrong type.
@@ -237,8 +236,8 @@ def check_card(card: Any) -> Json:
 def identity_of(match: Match) -> int | None:
     """Return a signed 64-bit number for the match, computed from its first day and the two sides.
 
-    The number does not depend on the file. The ground is not used, since collections spell it
-    differently. The result is ``None`` without a date or teams.
+    The number does not depend on the file. The ground is not used, since its spelling differs
+    between sources. The result is ``None`` if the match has no date or no teams.
     """
     if match.date is None or not match.teams:
         return None
@@ -249,7 +248,7 @@ def identity_of(match: Match) -> int | None:
 
 
 def identities(matches: Iterable[Match]) -> frozenset[int]:
-    """Return the `identity_of` each match, without matches that have none."""
+    """Return the set of the matches' `identity_of`, without ``None``."""
     return frozenset(filter(None, map(identity_of, matches)))
 
 
@@ -268,7 +267,7 @@ def distinct_matches(matches: Iterable[Match]) -> Iterator[Match]:
 
 
 def known_tensors(trained: Trained) -> dict[str, Tensor]:
-    """Return a checkpoint's tensors without its network: base model, ratings, training matches."""
+    """Return all tensors of a checkpoint except those of its network, by name."""
     base, ratings = trained.base, trained.ratings
     arrays = {f"base.{number}": weight for number, weight in enumerate(base.weights)}
     arrays |= {"base.prior": base.prior, "base.everything": base.everything}
@@ -355,11 +354,12 @@ def person_called(name: str, match: Match, predictor: TrainedPredictor, option: 
     Players of the match are searched before those in the ratings.
 
     Args:
-        name: with the prefix ``new:``, a player who is in neither the match nor the ratings.
+        name: a name or an id. With the prefix ``new:``, it is the name of a player who is in
+            neither the match nor the ratings.
         option: the option that gave the name, for messages.
 
     Raises:
-        InputError: the name matches nobody, or several players.
+        InputError: the name matches no player, or several players.
     """
     written = " ".join(name.split())
     if written.lower().startswith(_NEW) and written[len(_NEW) :].strip():
@@ -390,7 +390,7 @@ def person_called(name: str, match: Match, predictor: TrainedPredictor, option: 
 
 
 def _nearest(sought: str, names: set[str]) -> list[str]:
-    """Return known names with a spelling close to the sought name, as a whole or in one word."""
+    """Return known names with a spelling close to ``sought``, as a whole or in one word."""
     forms: dict[str, list[str]] = defaultdict(list)
     for name in sorted(names):
         words = name.casefold().split()
@@ -405,7 +405,7 @@ def _nearest(sought: str, names: set[str]) -> list[str]:
 
 
 def sides_of(match: Match, player: Player) -> set[str]:
-    """Return the teams that the player bats, bowls or is listed for; empty if not in the match."""
+    """Return the teams for which a player bats, bowls or is listed in this match."""
     teams = {team for team, squad in match.players.items() if player.name in squad}
     for side in match.innings:
         for ball in side.deliveries:
@@ -417,7 +417,7 @@ def sides_of(match: Match, player: Player) -> set[str]:
 
 
 def refuse_wrong_side(match: Match, innings: Innings, player: Player, option: str) -> None:
-    """Refuse a batter or bowler of the wrong side.
+    """Raise an error if a player was chosen to bat or bowl for the wrong side.
 
     Raises:
         InputError: the player belongs to the other side of this match.
@@ -434,8 +434,9 @@ def refuse_wrong_side(match: Match, innings: Innings, player: Player, option: st
 
 
 def rated_players(predictor: TrainedPredictor) -> list[Player]:
-    """Return every player in the ratings; the key is used as the name of a player without a
-    known name.
+    """Return every player in the ratings.
+
+    If no name is known for a player, the player's key is used as the name.
     """
     ratings = predictor.ratings
     rated = {
@@ -453,11 +454,11 @@ T = TypeVar("T", bound=Trained)
 
 
 class Timeline(Generic[T]):
-    """The ratings of a predictor on any date.
+    """A predictor whose ratings can be computed for any date.
 
-    A match later than the predictor's own ratings gets these ratings, updated with the part of the
-    history in between. An earlier match gets ratings computed from the history alone. Without a
-    history (``None``), every match gets the predictor unchanged.
+    For a match after the predictor's own ratings, these are updated with the matches of the history
+    in between. For an earlier match, ratings are computed from the history alone. If the history is
+    ``None``, the predictor is used unchanged for every match.
     """
 
     def __init__(self, predictor: T, history: Iterable[Match] | None) -> None:
@@ -478,10 +479,9 @@ class Timeline(Generic[T]):
         self._started: str | None = None
 
     def predictor_for(self, match: Match) -> T:
-        """Return the predictor with the ratings of the day before ``match``; unchanged without a
-        date.
+        """Return the predictor with the ratings of the day before ``match``.
 
-        This is fastest if matches are passed in order of date.
+        The predictor is unchanged for a match without a date. Calls are fastest in order of date.
         """
         day = match.date
         if day is None or not self._is_dated:
@@ -522,14 +522,14 @@ def _lessons_of(match: Match, base: BaseModel) -> list[tuple[Innings, Floats32, 
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """What an update of the ratings has learnt.
+    """The numbers of matches and days that an update of the ratings has learnt.
 
     Attributes:
         matches: the number of matches learnt.
-        already_known: the number of matches that are not later than the ratings and tables.
-        undated: the number of matches without a date.
         dates: the days of the first and the last match learnt.
         days: the number of distinct days.
+        already_known: the number of matches that are not later than the ratings and day tables.
+        undated: the number of matches without a date.
         completed: the number of earlier matches used to fill a day table that the checkpoint
             lacked.
     """
@@ -545,16 +545,16 @@ class Added:
 def update_ratings(
     predictor: TrainedPredictor, matches: Iterable[Match], *, last: datetime.date | None = None
 ) -> tuple[TrainedPredictor, Added]:
-    """Return the predictor after learning every later match, date by date; its weights do not
-    change.
+    """Update the predictor's ratings with every later match, date by date.
 
-    A day table that the checkpoint lacks learns from all matches.
+    The weights of the network do not change. A day table that the checkpoint lacks learns from all
+    matches.
 
     Args:
         last: matches after this day are left out.
 
     Returns:
-        The updated predictor, unchanged if there was nothing to learn, and what was added.
+        The updated predictor (the same one if there was nothing to learn), and what was added.
     """
     distinct = {match.match_id: match for match in distinct_matches(matches)}
     before = predictor.ratings.until or datetime.date.min

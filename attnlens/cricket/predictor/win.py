@@ -4,7 +4,8 @@ In a chase, a logistic model gives the probability from the state. In a first in
 probability is the average, over the totals that the innings may reach, of the probability in the
 chase that would follow. The probability therefore does not jump between the innings. Both models
 know the state and the form before the match, but not the current bowler or batter. The probability
-does not change between balls. The ledger lists how much each ball changed a side's win probability.
+after a ball is also the probability before the next ball. The ledger lists how much each ball
+changed a side's win probability.
 """
 
 from __future__ import annotations
@@ -36,8 +37,9 @@ LONGEST: Final = 120
 
 @dataclass(frozen=True, slots=True, eq=False)
 class States:
-    """States of an innings as arrays of one shape: runs so far, legal balls left, wickets
-    in hand.
+    """States of an innings: the runs so far, the legal balls left, and the wickets in hand.
+
+    All three are arrays of one shape.
     """
 
     score: Floats
@@ -54,7 +56,7 @@ class States:
 
     @property
     def over(self) -> Flags:
-        """Whether there are no balls or no wickets left."""
+        """Whether no balls or no wickets are left."""
         ended: Flags = (self.left == 0) | (self.wickets == 0)
         return ended
 
@@ -77,7 +79,7 @@ class Contest:
 
 
 def contest_of(match: Match, innings: Innings, form: Form) -> Contest | None:
-    """Return the contest of an innings; ``None`` where win probabilities are undefined.
+    """Return the contest of an innings, or ``None`` if its win probabilities are undefined.
 
     They are undefined in unlimited cricket, in innings of more than `LONGEST` balls, in super
     overs, and in a chase whose target is missing from the file or was set after the chase began.
@@ -122,7 +124,8 @@ def states_before(innings: Innings, quota: float) -> States:
 def states_then(innings: Innings, quota: float) -> States:
     """Return the state after every delivery, as arrays ``(deliveries,)``.
 
-    This equals the state before the next delivery, so it includes penalty runs awarded in between.
+    This is the state before the next delivery. It therefore includes penalty runs awarded in
+    between.
     """
     before, last = states_before(innings, quota), innings.deliveries[-1]
     final = (
@@ -135,8 +138,9 @@ def states_then(innings: Innings, quota: float) -> States:
 
 
 def won(match: Match, team: str) -> float | None:
-    """Return 1 for a win, 0 for a defeat, 0.5 for a tie, or ``None`` without a result on
-    the field.
+    """Return 1 if ``team`` won, 0 if it lost, 0.5 for a tie, and ``None`` in all other cases.
+
+    A result that was decided by a rule, such as ``D/L``, also gives ``None``.
     """
     outcome = outcome_of(match)
     if outcome.get("method"):
@@ -148,7 +152,7 @@ def won(match: Match, team: str) -> float | None:
 
 
 def chase_result(match: Match, chase: Innings) -> float | None:
-    """Return 1 for a successful chase, 0 for a failed one, 0.5 for a tie, or ``None`` if undecided.
+    """Return 1 for a successful chase, 0 for a failed one, 0.5 for a tie, or ``None`` if unknown.
 
     A side may stop with wickets and balls left, for example because no batter is fit. In that case
     it has lost if the stated margin matches its total.
@@ -190,8 +194,9 @@ _LOW, _HIGH = 1, 13
 
 
 def balls_available(balls: Floats, wickets: Floats, per_wicket: float) -> Floats:
-    """Return the number of balls that a side can expect to face, limited by balls left and
-    wickets.
+    """Return the number of balls that a side is likely to face.
+
+    It is limited by the balls left, and by ``per_wicket`` balls for each wicket in hand.
     """
     lasting = wickets * per_wicket
     together: Floats = balls * lasting / np.sqrt(balls**2 + lasting**2).clip(1e-6)
@@ -208,10 +213,10 @@ def chase_features(
     needed: Floats, score: Floats, left: Floats, wickets: Floats, quota: Floats, target: Floats,
     level: Floats, batting: Floats, bowling: Floats,
 ) -> Floats:  # fmt: skip
-    """Return the features of the log-odds of a chase, ``(..., features)``.
+    """Return the inputs of the model of a chase's log-odds, ``(..., features)``.
 
-    The first `N_RISING` features never fall when fewer runs are needed or more wickets are in hand;
-    their weights are not negative.
+    The first `N_RISING` features never fall when fewer runs are needed or more wickets are in hand.
+    Their weights are not negative.
     """
     needed, left = np.maximum(needed, 0.5), np.maximum(left, 0.5)
     rate, share = run_rate(level, batting), left / FULL_BALLS
@@ -239,7 +244,7 @@ N_RISING: Final = 4 * len(_MARGINS) + 8
 def remaining_features(
     score: Floats, left: Floats, wickets: Floats, quota: Floats, level: Floats, batting: Floats
 ) -> Floats:
-    """Return the features of the mean of the remaining runs, ``(..., features)``.
+    """Return the inputs of the model of the mean remaining runs, ``(..., features)``.
 
     Each feature is 0 if no balls or no wickets are left. The weights of the first `N_BRINGING`
     features are not negative, so more balls, more wickets or a higher score never lower the
@@ -260,7 +265,10 @@ N_BRINGING: Final = 3 * len(_RESOURCES)
 
 
 def variance_features(left: Floats, wickets: Floats, level: Floats, batting: Floats) -> Floats:
-    """Return the features of the variance of the remaining runs; their weights are not negative."""
+    """Return the inputs of the model of the variance of the remaining runs.
+
+    Their weights are not negative.
+    """
     rate = run_rate(level, batting)
     runs = [rate * balls_available(left, wickets, per_wicket) for per_wicket in (_TYPICAL, 40)]
     features = [part for each in runs for part in (each, each * left / 60)]
@@ -269,7 +277,7 @@ def variance_features(left: Floats, wickets: Floats, level: Floats, batting: Flo
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TotalRange:
-    """The projected total of a first innings: the mean and the middle 80%, in runs."""
+    """The projected total of a first innings: the mean and the ends of the middle 80%, in runs."""
 
     low: Floats
     mean: Floats
@@ -288,15 +296,17 @@ The value was chosen on chases of 11 May to 23 October 2024.
 
 @lru_cache(maxsize=8)
 def finish_values(probabilities: tuple[float, ...]) -> Floats:
-    """Return the probability of winning a chase whose balls all have the same outcome
-    probabilities.
+    """Return the probability of winning a chase in which all balls have the same probabilities.
 
-    The values are computed by dynamic programming over the last `FINISH` balls. Needing more runs
-    than a six off every ball is assumed impossible.
+    The values are computed by dynamic programming over the last `FINISH` balls. A chase that needs
+    more than six runs off every ball is assumed lost.
+
+    Args:
+        probabilities: the outcome probabilities of every ball, ``(11,)``.
 
     Returns:
-        The probability by runs needed, legal balls left and wickets in hand, ``(6 * FINISH + 2,
-        FINISH + 1, ALL_OUT + 1)``.
+        The probability by runs needed, legal balls left and wickets in hand,
+        ``(6 * FINISH + 2, FINISH + 1, ALL_OUT + 1)``.
     """
     values = np.zeros((6 * FINISH + 2, FINISH + 1, ALL_OUT + 1))
     values[0] = 1.0
@@ -314,7 +324,7 @@ def finish_values(probabilities: tuple[float, ...]) -> Floats:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WinModel:
-    """The win probability from every state of a limited-overs match.
+    """A model of the win probability in every state of a limited-overs match.
 
     Attributes:
         chase: the weights of `chase_features`.
@@ -322,8 +332,8 @@ class WinModel:
         quantiles: the `N_QUANTILES` quantiles of a total's difference from its mean, in standard
             deviations.
         last_over: the outcome probabilities in the last over of a chase, by kind of cricket
-            ``(kinds, 11)``. The last balls of a chase are valued with these probabilities
-            (`finish_values`).
+            ``(kinds, 11)``. With these probabilities `finish_values` evaluates the last balls of a
+            chase.
     """
 
     chase: Floats
@@ -333,7 +343,10 @@ class WinModel:
     last_over: Floats | None = None
 
     def value(self, contest: Contest, states: States) -> Floats:
-        """Return the batting side's win probability in every state; 1 or 0 only if decided."""
+        """Return the batting side's win probability in every state.
+
+        The probability is 1 or 0 only if the match is decided.
+        """
         if not contest.chase:
             return self._setting(contest, states)
         needed = contest.target - states.score
@@ -374,8 +387,9 @@ class WinModel:
     def _finishing(
         self, contest: Contest, needed: Floats, states: States, left: int, exact: Floats
     ) -> Floats:
-        """Return the values of a chase with ``left`` balls left, or with its own number if
-        that is smaller.
+        """Return the values of a chase with at most ``left`` balls left.
+
+        A state with fewer balls left keeps its own number.
         """
         balls = np.minimum(states.left, left)
         at = (needed.clip(0, len(exact) - 1), balls, states.wickets)
@@ -393,9 +407,7 @@ class WinModel:
         return np.maximum(features @ self.remaining, 0), np.sqrt(np.maximum(variance, 0))
 
     def _setting(self, contest: Contest, states: States) -> Floats:
-        """Return the win probability of the side batting first, from the chases of its
-        possible totals.
-        """
+        """Return the win probability of the side batting first, from its possible totals."""
         totals = np.arange(MAX_TOTAL + 1.0)
         form = contest.form
         chased = Contest(True, 0.0, contest.quota, PreMatch(form.level, form.bowling, form.batting))
@@ -416,8 +428,9 @@ class WinModel:
     def from_tensors(
         cls, tensors: Mapping[str, Tensor], last_over: Floats | None = None
     ) -> Self | None:
-        """Build the model from `to_tensors`; ``None`` if tensors are missing, as in older
-        checkpoints.
+        """Build the model from `to_tensors`, or return ``None`` if a tensor is missing.
+
+        Older checkpoints have none of these tensors.
 
         Raises:
             ValueError: the tensors are damaged.
@@ -456,10 +469,10 @@ class InningsValues:
 def innings_values(
     win: WinModel | None, form: Form, match: Match, innings: Innings
 ) -> InningsValues | None:
-    """Return win probabilities before and after every delivery; ``None`` where they are undefined.
+    """Return win probabilities before and after every delivery, or ``None`` if undefined.
 
-    The state after the last ball of a first innings is the start of the chase. The value after the
-    last ball of a chase is the result, however the innings ended.
+    If a chase follows with an unrevised target, the first innings is treated as complete after its
+    last ball. The value after the last ball of a chase is the result, if the result is known.
 
     Args:
         form: the form on the day before the match.
@@ -499,7 +512,11 @@ class WinChances:
 def win_chances(
     win: WinModel | None, form: Form, match: Match, innings: Innings, forecast: Floats
 ) -> WinChances | None:
-    """Return `innings_values` and the values after each outcome, with a forecast ``(n, 11)``."""
+    """Return the win probabilities of `innings_values`, and those after each possible outcome.
+
+    Args:
+        forecast: the outcome probabilities of every delivery, ``(n, 11)``.
+    """
     values = innings_values(win, form, match, innings)
     if values is None or win is None:
         return None
@@ -516,10 +533,11 @@ Values = InningsValues | WinChances
 
 @dataclass(frozen=True, slots=True)
 class WinMove:
-    """One change of the win probability of the ledger's side, from -1 to 1.
+    """One change of the win probability of the ledger's side.
 
     Attributes:
         index: the delivery, from 1; for a ``revised target``, the first delivery of the chase.
+        points: the change, from -1 to 1.
     """
 
     innings: int
@@ -546,7 +564,7 @@ class WinLedger:
 
 @dataclass(frozen=True, slots=True)
 class WinAdded:
-    """The win probability, from -1 to 1, that a player added for his side with bat and ball."""
+    """The win probability that a player added for his side with bat and ball, from -1 to 1."""
 
     name: str
     side: str
@@ -563,7 +581,8 @@ def win_ledger(
             `win_chances`.
 
     Returns:
-        The ledger, or ``None`` if an innings has no values or if the balls do not decide the match.
+        The ledger, or ``None`` if an innings has no values or if the result of the chase is
+        unknown.
     """
     if [side.number for side, _ in innings] != [1, 2]:
         return None
@@ -621,7 +640,7 @@ def players_added(match: Match, ledger: WinLedger) -> tuple[WinAdded, ...]:
 
 
 def _credited(ball: Delivery) -> tuple[str, str]:
-    """Return the names of the batter and of the fielder or bowler who get a ball's points."""
+    """Return the names of the batter and of the fielder or bowler who are credited with a ball."""
     fielding = (out for out in ball.wickets if out.counts and out.kind in NOT_THE_BOWLERS)
     wicket = next(fielding, None)
     if wicket is None:

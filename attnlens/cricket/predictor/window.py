@@ -1,4 +1,4 @@
-"""Tensors of balls: a training batch, the window of one ball, and the predictions for a match."""
+"""Tensors of balls: a training batch, the window of one ball, and the forecasts for a match."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ from attnlens.reference import one_thread as one_thread
 def to_tensor(array: np.ndarray[Any, Any]) -> Tensor:
     """Copy an array into torch's own memory, which is aligned to 64 bytes.
 
-    Alignment can change the order of summation in a matrix product.
+    Otherwise the alignment could change the order of summation in a matrix product, and so the
+    result.
     """
     return torch.tensor(array)
 
@@ -44,7 +45,7 @@ def stacked(arrays: Sequence[np.ndarray[Any, Any]], length: int, fill: float = 0
 
 
 def query_side(innings: Sequence[InningsArrays], length: int) -> Batch:
-    """Return ``graph_data`` for every ball of each innings, ``(innings, length, ...)``."""
+    """Return ``graph_data`` in which every ball is a query, ``(innings, length, ...)``."""
     return {
         "nodes": _tables([arrays.nodes for arrays in innings], innings[0].nodes, length),
         "base": stacked([arrays.base for arrays in innings], length),
@@ -53,7 +54,7 @@ def query_side(innings: Sequence[InningsArrays], length: int) -> Batch:
 
 
 def past_side(innings: Sequence[InningsArrays], length: int) -> Batch:
-    """Return the past side of each ball, ``(innings, length, ...)``."""
+    """Return the features of every ball as a past ball, ``(innings, length, ...)``."""
     nodes = [{**arrays.nodes, "phase_state": arrays.phase} for arrays in innings]
     return {
         "nodes": _tables(nodes, PAST_NODES, length),
@@ -112,9 +113,7 @@ def training_batch(innings: Sequence[InningsArrays]) -> tuple[Batch, Tensor]:
 
 
 def window_batch(innings: InningsArrays, position: int) -> Batch:
-    """Build a batch whose only query is the ball at ``position`` (from 0), with all balls
-    before it.
-    """
+    """Build a batch with one query, the ball at ``position`` (from 0), and all balls before it."""
     length = position + 1
     head = [truncate(innings, length)]
     identity = balls(head, length)
@@ -133,7 +132,7 @@ def window_batch(innings: InningsArrays, position: int) -> Batch:
 
 
 def truncate(innings: InningsArrays, length: int) -> InningsArrays:
-    """Return the first ``length`` balls."""
+    """Return the arrays of the first ``length`` balls."""
 
     def head(value: Any) -> Any:
         if isinstance(value, dict):
@@ -149,8 +148,9 @@ def to_device(value: Any, device: torch.device) -> Any:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BallWindow:
-    """A ball, and the balls before it in its innings: ``past``, oldest first, in the order
-    of the keys.
+    """A ball, and the balls before it in its innings.
+
+    ``past`` is oldest first, in the order of the keys.
     """
 
     match: Match
@@ -169,7 +169,7 @@ def window_for(match: Match, reference: BallReference, predictor: TrainedPredict
     """Return the window of one ball, with the predictor's current ratings.
 
     Raises:
-        BallNotFoundError: the ball has not been bowled in this file.
+        BallNotFoundError: the innings does not exist, or the ball has not been bowled in this file.
     """
     innings = innings_numbered(match, reference.innings)
     if reference.index > len(innings.deliveries):
@@ -242,8 +242,9 @@ class InningsForecast:
 
 
 def forecast_innings(match: Match, predictor: TrainedPredictor) -> Iterator[InningsForecast]:
-    """Forecast every innings with at least one ball, in file order. Each innings takes one
-    forward pass.
+    """Forecast every innings with at least one ball, in file order.
+
+    Each innings takes one forward pass.
     """
     for innings in match.innings:
         if not innings.deliveries:
@@ -258,8 +259,9 @@ def forecast_innings(match: Match, predictor: TrainedPredictor) -> Iterator[Inni
 
 
 def predict_match(match: Match, predictor: TrainedPredictor) -> Iterator[Row]:
-    """Yield one row per delivery of `forecast_innings`; ``actual`` is the delivery's own
-    outcome.
+    """Yield one row per delivery of a match, with the keys `COLUMNS`.
+
+    The column ``actual`` is the delivery's own outcome.
     """
     for forecast in forecast_innings(match, predictor):
         innings, winning = forecast.innings, forecast.winning
