@@ -137,7 +137,6 @@ def class_log_odds(logits: Tensor, index: int) -> Tensor:
 
 
 def _gradient_times_input(prediction: Prediction, vectors: Tensor, outcome: int) -> Floats:
-    """Return ``Σ gradient · vector`` for each past ball; the vectors are ``(1, past, width)``."""
     odds = class_log_odds(prediction.logits[0, 0], outcome)
     slope = torch.autograd.grad(odds, vectors, retain_graph=True)[0]
     result: Floats = (slope * vectors)[0].detach().double().sum(-1).numpy()
@@ -297,14 +296,12 @@ class FaithfulnessSample:
         return Estimate.mean(values, [ball.match_id for ball in self.balls], self.seed)
 
     def _values(self, method: str) -> dict[str, Floats]:
-        """Return a method's figures for every ball ``(ball,)``, by name."""
         names = self.balls[0].methods[method]
         return {
             name: np.array([ball.methods[method][name] for ball in self.balls]) for name in names
         }
 
     def _method(self, method: str) -> Json:
-        """Return a method's figures, and their differences from controls and random orderings."""
         values = self._values(method)
         random = {
             name: np.array([[control[name] for control in ball.controls] for ball in self.balls])
@@ -560,7 +557,6 @@ def _add_figures(page: Page, rows: Sequence[tuple[str, Estimate]], digits: int) 
 
 
 def _add_methods(page: Page, methods: Mapping[str, Json]) -> None:
-    """Write one row per method. Columns that do not fit are left out of the page."""
     page.paragraph("agreement of scores with the effects of hiding balls", "heading", indent=0)
     columns = [Words(), Words("Spearman, last 36", gap=1)]
     subheads: list[Cell] = ["", ("(95% over matches)", "quiet")]

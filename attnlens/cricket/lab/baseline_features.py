@@ -454,10 +454,6 @@ def _ratings(balls: BallColumns) -> Columns:
 
 
 def _records(balls: BallColumns) -> Columns:
-    """Yield records from earlier days, by striker, bowler, venue, and pair of striker and bowler.
-
-    They are outcomes relative to expectation, and runs and wickets per ball.
-    """
     began, ended = balls["began"], balls["ended"]
     outcomes = np.eye(len(OUTCOMES), dtype=np.float32)[balls["outcome"]]
     expected = softmax(balls["base"])
@@ -515,7 +511,6 @@ def _surprises(balls: BallColumns) -> Columns:
 
 
 def _expected(balls: BallColumns) -> Floats32:
-    """Return the outcome probabilities from the scoreboard and the ratings, ``(balls, 11)``."""
     logits = balls["base"] + sum(balls[f"rating {name}"] for name in _RATED)
     return softmax(np.asarray(logits, np.float32))
 

@@ -328,7 +328,6 @@ def match_ids(held: HeldOut, after: datetime.date | None, until: datetime.date |
 
 
 def _rated_innings(held: HeldOut, report: Report) -> list[EncodedInnings]:
-    """Return every innings up to the last held-out match, with ratings computed date by date."""
     last = held.dates[1] or ""
     matches = [
         match

@@ -301,8 +301,7 @@ InningsWithTeacher = tuple[InningsArrays, Probabilities | None]
 
 
 class InningsTrainingSet(TrainingSet[FullModel, InningsWithTeacher]):
-    """The innings on which the predictor is trained, each with a teacher's probabilities or none.
-    """
+    """The innings on which the predictor is trained, with a teacher's probabilities or none."""
 
     unit, noise, checked_at_once = "balls", 4, 32
 

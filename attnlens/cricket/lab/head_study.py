@@ -217,7 +217,6 @@ class _ScaleKeys:
     split: Floats
 
     def looks(self, entry: AttentionRecord, sampled: Flags) -> HeadAttention:
-        """Return the attention from the sampled balls."""
         assert entry.content is not None
         assert entry.bias is not None
         weights, content, bias = (
@@ -408,7 +407,6 @@ class HeadStudy:
         }
 
     def _sums(self, keys: Sequence[Floats] | Sequence[Flags]) -> Floats:
-        """Return, for every sampled ball, the sum over its keys ``(innings, query, key)``."""
         batches = zip(keys, self.sample.sampled, strict=True)
         return np.concatenate([part.sum(-1)[sampled.numpy()] for part, sampled in batches])
 
@@ -617,7 +615,6 @@ _STRONGEST: Final = 5
 
 
 def _mean_by_distance(looks: HeadAttention, head: int) -> list[float | None]:
-    """Return the mean share of past attention at each distance, from 1 to `_DISTANCES`."""
     shares = looks.shares[:, head]
     attends = np.isfinite(shares).all(-1)
     rows = [
@@ -628,7 +625,6 @@ def _mean_by_distance(looks: HeadAttention, head: int) -> list[float | None]:
 
 
 def _strongest(study: HeadStudy, looks: HeadAttention, head: int) -> list[Json]:
-    """Return the sampled balls whose attention to one earlier ball is largest, and that ball."""
     shares = np.nan_to_num(looks.shares[:, head])
     largest = shares.max(-1)
     rows: list[Json] = []
@@ -700,7 +696,6 @@ def _percent(figure: Estimate) -> str:
 
 
 def _importance_cells(part: Json) -> list[Cell]:
-    """Return the cells under `_IMPORTANCE_COLUMNS`. The divergence is in thousandths of a nat."""
     importance = part["importance"]
     nats = importance["nats"].value
     return [

@@ -114,7 +114,7 @@ def ruled_innings(simulated: Sequence[Simulated], base: BaseModel) -> list[Ruled
 
 
 def ruled_sample(innings: Sequence[RuledInnings], balls: int, seed: int) -> list[tuple[int, int]]:
-    """Return a `sample` of balls that depend on at least one planted ball."""
+    """Return a `sample` of balls that truly depend on at least one past ball."""
     return sample(innings, balls, seed, lambda ruled, at: bool(ruled.ruled[at].planted))
 
 
@@ -248,7 +248,6 @@ def pointing(
     rules = [f"{name}{suffix}" for name in names for suffix in ("", "_decoys")]
 
     def mean(method: str, column: str) -> Mean:
-        """Return the mean over the balls that have the column."""
         rows = [row for row, ball in enumerate(areas) if column in ball[method]]
         values = [areas[row][method][column] for row in rows]
         return Mean.of(values, [matches[row] for row in rows], seed)
@@ -471,7 +470,7 @@ _LOSSES: Final[dict[str, str]] = {
 
 
 def render_planted(data: Mapping[str, Any]) -> str:
-    """Return the result of `planted` as plain text, with a description above every table."""
+    """Return the result of `planted` as Markdown, with a description above every table."""
     rules = [name for rule in data["rules"] for name in (rule["name"], f"{rule['name']}_decoys")]
     return render_plain(
         "cricket/planted.md",

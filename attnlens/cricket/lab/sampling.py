@@ -55,7 +55,8 @@ def sample(
 ) -> list[tuple[int, int]]:
     """Sample balls evenly among those with at least ``before`` balls before them.
 
-    Each is returned as an innings and a position, from 0.
+    Returns:
+        For each ball, a row of ``innings`` and the position of the ball in it, from 0.
     """
     fitting = [
         (row, position)
@@ -71,8 +72,8 @@ def sample(
 def sample_balls(innings: Sequence[E], balls: int, seed: int) -> list[tuple[E, list[int]]]:
     """Sample balls with at least `BEFORE` balls before them, as innings and positions.
 
-    About `_BALLS_PER_INNINGS` balls are taken from each innings if there are enough innings. No
-    ball is taken twice. Fewer than ``balls`` are returned only if no more are available.
+    About `_BALLS_PER_INNINGS` balls are drawn from each innings if there are enough innings. No
+    ball is drawn twice. Fewer than ``balls`` are returned only if no more are available.
     """
     generator = np.random.default_rng(seed)
     long_enough = [encoded for encoded in innings if len(encoded.arrays) > BEFORE]
@@ -96,10 +97,10 @@ class HeadSample:
     """Sampled balls, in batches with a few queries per innings.
 
     Attributes:
-        sampled: for each batch, which queries are sampled balls rather than padding ``(innings,
-            query)``.
+        sampled: for each batch, which queries are sampled balls rather than padding
+            ``(innings, query)``.
         outcomes, matches: the actual outcome and the match of each row ``(row,)``.
-        places: the innings and the ball of each row, from 1.
+        places: the number of the innings and the ball of each row, from 1.
     """
 
     batches: tuple[Batch, ...]
@@ -113,7 +114,7 @@ class HeadSample:
 
 
 def batches_of(chosen: Sequence[tuple[Encoded, list[int]]]) -> HeadSample:
-    """Return the sampled balls as inputs; innings of similar length are in the same batch."""
+    """Arrange sampled balls in batches. Innings of similar length are in the same batch."""
     ordered = sorted(chosen, key=lambda pair: len(pair[0].arrays))
     batches, sampled = [], []
     outcomes: list[Integers] = [np.zeros(0, np.int64)]
@@ -135,18 +136,19 @@ def batches_of(chosen: Sequence[tuple[Encoded, list[int]]]) -> HeadSample:
 
 
 def of_each(value: Any, rows: Tensor) -> Any:
-    """Select other rows of each innings in a structure of tensors ``(innings, ball, ...)``.
+    """Select balls of each innings in a nested structure of tensors ``(innings, ball, ...)``.
 
-    ``rows`` is ``(innings, query)``.
+    ``rows`` ``(innings, query)`` has the positions of the balls.
     """
     return mapped(value, lambda tensor: tensor[torch.arange(len(rows))[:, None], rows])
 
 
 def encoded_past(model: FullModel, sample: HeadSample) -> list[tuple[Tensor, Tensor]]:
-    """Return the encoded past balls of each batch, which an intervention on a head does not change.
+    """Encode the past balls of each batch once, since interventions on heads do not change them.
 
-    These are the vectors of the balls ``(innings, ball, hidden_dim)`` and of the overs ``(innings,
-    over, hidden_dim)``.
+    Returns:
+        For each batch, the vectors of the balls ``(innings, ball, hidden_dim)`` and of the overs
+        ``(innings, over, hidden_dim)``.
     """
     parts = []
     with torch.no_grad():
@@ -182,9 +184,7 @@ def probabilities(
 
 
 def log_probabilities(model: FullModel, arrays: InningsArrays, *, past: bool = True) -> Floats:
-    """Return log-probabilities of every ball of an innings ``(ball, outcome)``, with or
-    without past.
-    """
+    """Return log-probabilities ``(ball, outcome)`` of an innings, with or without the past."""
     batch, _ = training_batch([arrays])
     sequence = batch["sequence"]
     if not past:
@@ -218,9 +218,7 @@ def scrambled_probabilities(
 
 
 def scrambled(arrays: InningsArrays, positions: Sequence[int], orders: Sequence[Integers]) -> Batch:
-    """Build a batch with one row for each ball and order, in that sequence; each row has
-    one query.
-    """
+    """Build a batch with one row for each order of each ball; each row has one query."""
     length = max(positions) + 1
     innings = [truncate(arrays, length)]
     ball_columns = balls(innings, length)
@@ -268,9 +266,7 @@ SCRAMBLES: Final = 5
 def wider_sample(
     model: FullModel, innings: Sequence[Encoded], balls: int, seed: int, report: Report
 ) -> Json:
-    """Return the log-loss of a sample of balls with their past, without it, and with it
-    scrambled.
-    """
+    """Return mean log-losses of a sample of balls, and what hiding or scrambling the past costs."""
     positions_of: dict[int, list[int]] = {}
     for row, position in sample(innings, balls, seed, before=1):
         positions_of.setdefault(row, []).append(position)

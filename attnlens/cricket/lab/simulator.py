@@ -71,8 +71,9 @@ def event_of(
     fielding: league.TeamRates,
     free_hit: bool,
 ) -> Event:
-    """Draw one way in which an outcome class can happen; on a free hit only a run out is
-    possible.
+    """Draw the details of a delivery with this outcome class.
+
+    On a free hit, a batter can only be run out.
     """
     runs = 0
     extras: dict[str, int] = {}
@@ -122,7 +123,7 @@ def _fielders(rng: Random, kind: str, bowler: Player, side: league.TeamRates) ->
 
 
 def pick(rng: Random, weights: Mapping[Choice, float]) -> Choice:
-    """One key, with a chance in proportion to its weight."""
+    """Draw one key, with a probability in proportion to its weight."""
     # Only Random.random is promised to give the same numbers in every Python.
     point = rng.random() * sum(weights.values())
     for choice, weight in weights.items():
@@ -151,8 +152,7 @@ class Simulated:
 
     Attributes:
         elevens: the players of each team, in batting order.
-        ruled: the effect of the planted rules on each delivery, by innings and index; empty without
-            rules.
+        ruled: the effect of the planted rules on each delivery, in order; empty without rules.
     """
 
     match: Match
@@ -175,7 +175,7 @@ def simulate(seed: int, *, rules: tuple[PlantedRule, ...] = ()) -> Simulated:
     Args:
         seed: 0 or more.
         rules: planted rules, see `attnlens.cricket.lab.league`. With planted rules, all players,
-            grounds and days have the same effect, and past balls have no other effect.
+            grounds and days are alike, and past balls have no other effect.
     """
     rng = Random(seed)
     shuffled = sorted(league.TEAMS, key=lambda _: rng.random())
@@ -235,8 +235,6 @@ def _result(first: InningsDraft, second: InningsDraft) -> Facts:
 
 @dataclass
 class _Play:
-    """A match in play: its innings so far, and the effects of planted rules on its balls."""
-
     rng: Random
     ground: league.Row
     rules: tuple[PlantedRule, ...]
@@ -346,12 +344,14 @@ def save_simulated(
 ) -> None:
     """Simulate matches and write them.
 
-    If ``out`` ends in .csv or .json, it holds one match (a CSV2 file has its ``_info.csv`` in the
-    same folder). If it ends in .zip, it is an archive. An unfinished output is never visible.
+    If ``out`` ends in .csv or .json, it holds one match. For .csv, ``<stem>_info.csv`` is
+    written next to it. If ``out`` ends in .zip, it is an archive of any number of matches. The
+    output gets its name only when it is complete.
 
     Args:
         seeds: the seed of each match, 0 or more.
-        file_format: ``csv2`` or ``json``; by default the ending of ``out`` decides, else ``csv2``.
+        file_format: ``csv2`` or ``json``. By default, the ending of ``out`` decides; the default
+            for .zip is ``csv2``.
         report: called after each match with the number of finished matches.
 
     Raises:
@@ -415,15 +415,14 @@ _MAX_FIELDERS = 3
 def write_match(
     match: Match, path: str | os.PathLike[str], *, elevens: Elevens | None = None
 ) -> None:
-    """Write a match as Cricsheet JSON 1.1.0, or as CSV2 2.3.0 with ``<stem>_info.csv`` in the same
-    folder.
+    """Write a match as Cricsheet JSON 1.1.0 or as CSV2 2.3.0, by the suffix of ``path``.
 
-    The suffix of ``path`` decides the format. Each file is written under a temporary name and then
-    renamed, the info first, so that a reader never sees an incomplete match. JSON has no match id;
-    readers use the stem of the file's name.
+    CSV2 also writes ``<stem>_info.csv`` in the same folder. Each file is written under a temporary
+    name and then renamed, the info first, so that a reader never sees an incomplete match. JSON has
+    no match id; readers use the stem of the file's name.
 
     Args:
-        elevens: the players of each team; without it, those who batted or bowled.
+        elevens: the players of each team; without it, the players who batted or bowled.
 
     Raises:
         InputError: the files cannot be written.
@@ -438,7 +437,10 @@ def write_match(
 def texts_of(
     match: Match, form: str, stem: str, *, elevens: Elevens | None = None
 ) -> dict[str, str]:
-    """Return the names and texts of the files of a match, match first; ``form`` is json or csv2."""
+    """Return the text of each file of a match by file name, the file with the balls first.
+
+    ``form`` is ``json`` or ``csv2``.
+    """
     info = _info(match, elevens or sides_of(match))
     if form == "json":
         document = {
@@ -477,7 +479,7 @@ def _info(match: Match, sides: Elevens) -> Json:
 
 
 def _info_rows(match: Match, info: Json) -> Iterator[Sequence[str]]:
-    # Yield the info rows that hold several values, by the key that they follow.
+    # These keys may have several rows. Each list is written after the row of another key.
     following: dict[str, list[tuple[str, ...]]] = {
         "balls_per_over": [("team", team) for team in info["teams"]],
         "season": [("date", date.replace("-", "/")) for date in info["dates"]],
@@ -514,7 +516,7 @@ def _innings_rows(match: Match) -> Iterator[tuple[str, ...]]:
 
 
 def _target(innings: Innings) -> tuple[int | None, str | None]:
-    """Return a target as in a file: the runs, and the overs and balls (49 balls are 8.1)."""
+    """Return the target's runs and its overs as written in a file (49 balls are 8.1)."""
     target = innings.set_later or Facts.not_none(runs=innings.target, balls=innings.target_balls)
     if "balls" not in target:
         return target.get("runs"), None
@@ -602,7 +604,7 @@ def sides_of(match: Match) -> dict[str, tuple[Player, ...]]:
 
 
 def registry_of(match: Match, sides: Elevens) -> dict[str, str]:
-    """Return the ids of all players who have one, by name, in order of name."""
+    """Return the id of every player who has one, by name, in alphabetical order."""
     people = {
         player
         for elevens in (sides, sides_of(match))
@@ -615,7 +617,7 @@ def registry_of(match: Match, sides: Elevens) -> dict[str, str]:
 
 
 def text_of(rows: Iterable[Sequence[str]]) -> str:
-    """Return rows as CSV, with the line ends that Cricsheet uses."""
+    """Return rows as CSV text, with the line ends that Cricsheet uses."""
     text = io.StringIO(newline="")
     csv.writer(text, lineterminator="\n").writerows(rows)
     return text.getvalue()

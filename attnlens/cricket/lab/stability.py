@@ -1,9 +1,9 @@
 """Measure how often an explanation stays the same under changes that should not matter.
 
 Each sampled ball is explained unchanged, and again after one change to its file or with another
-checkpoint. Three results are compared: the explained outcome; the top ball, which is the past ball
-with the largest effect on the log-odds of that outcome; and the verdicts of the claims about the
-whole model, by kind of claim.
+checkpoint. Three results are compared: the explained outcome, the top ball, and the verdicts of the
+claims about the whole model, by kind of claim. The top ball is the past ball with the largest
+effect on the log-odds of the explained outcome.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def swapped_sides(match: Match) -> Match:
 
 
 def without_ids(match: Match) -> Match:
-    """Return the match with its players identified by name only."""
+    """Return the match with its players known by name only."""
 
     def anonymous(ball: Delivery) -> Delivery:
         wickets = (
@@ -73,8 +73,9 @@ def without_ids(match: Match) -> Match:
 
 
 def without_first_over(match: Match) -> Match:
-    """Return the match without the balls of each innings' first over; the scoreboard does
-    not change.
+    """Return the match without the first over of each innings.
+
+    The scoreboard of the other balls does not change.
     """
 
     def later(side: Innings) -> tuple[Delivery, ...]:
@@ -107,8 +108,9 @@ _FIGURES: Final = {"subject": "subject", "top_ball": "top ball", "verdicts": "ve
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """The compared results of one explanation; ``verdicts`` by kind of claim, if they were
-    computed.
+    """The compared results of one explanation.
+
+    ``verdicts`` has the verdict by kind of claim; it is empty if verdicts were not computed.
     """
 
     subject: str | None
@@ -117,9 +119,7 @@ class Findings:
 
 
 def findings(predictor: TrainedPredictor, window: BallWindow, *, verdicts: bool) -> Findings:
-    """Return the explained outcome, the label of the top ball, and the verdicts of an
-    explanation.
-    """
+    """Compute the compared results of one explanation; ``verdicts`` are slow and optional."""
     past = len(window.past)
     removed = remove_each(partial(under_masks, predictor.model, window.batch), past)
     subject, _ = subject_of(window, removed.full)
@@ -148,7 +148,7 @@ def _same(before: Findings, after: Findings) -> dict[str, list[bool]]:
 def window_of(
     predictor: TrainedPredictor, match: Match, number: int, balls_left: int
 ) -> BallWindow:
-    """Return the window of the ball of an innings that is followed by this number of balls."""
+    """Return the window of the ball after which ``balls_left`` balls follow in its innings."""
     side = next(side for side in match.innings if side.number == number)
     arrays = encode_innings(match, side, predictor.ratings, predictor.base)
     return cut_window(match, side, arrays, len(side.deliveries) - balls_left)
@@ -170,7 +170,7 @@ def stability(
         against: the same matches for another checkpoint.
         balls: the number of balls for comparing explained outcomes and top balls, from the balls
             with at least 36 balls before them.
-        claims: the number of these balls for comparing verdicts, which takes most of the time.
+        claims: the number of these balls for comparing verdicts, which is the slowest part.
 
     Raises:
         InputError: no ball has 36 balls before it.

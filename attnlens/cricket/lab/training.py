@@ -1,4 +1,4 @@
-"""``attnlens lab train``: from match files to a checkpoint, in one call."""
+"""Train a checkpoint from match files in one call, as ``attnlens lab train`` does."""
 
 from __future__ import annotations
 
@@ -83,7 +83,13 @@ at 1, and other numbers start at 0.
 
 @dataclass(frozen=True)
 class ModelKind(Generic[R]):
-    """The settings of one kind of model: its hyperparameters, its sizes, and its heads by scale."""
+    """The settings of one kind of model.
+
+    Attributes:
+        recipe: the class of the hyperparameters.
+        sizes: the class of the sizes.
+        scales: the default number of heads of each scale; empty for a model without scales.
+    """
 
     recipe: type[R]
     sizes: type
@@ -91,7 +97,7 @@ class ModelKind(Generic[R]):
 
     @property
     def settings(self) -> dict[str, str]:
-        """Return every setting and its type."""
+        """The name and the type of every setting."""
         kinds = {
             field.name: str(field.type)
             for field in (*fields(self.recipe), *fields(self.sizes))
@@ -109,8 +115,9 @@ def recipe_and_sizes(
 ) -> tuple[R, dict[str, Setting]]:
     """Return the hyperparameters, and the sizes that differ from the default.
 
-    ``words`` are texts such as ``learning_rate=0.001``, ``heads.medium=8`` or ``null=null``.
-    ``overrides`` maps names to values.
+    Args:
+        words: texts such as ``learning_rate=0.001`` or ``heads.medium=8``.
+        overrides: further settings, by name.
 
     Raises:
         InputError: a name is not a setting, or its value is invalid.
@@ -140,7 +147,6 @@ def _parted(word: str) -> tuple[str, Any]:
 
 
 def _checked(name: str, value: Any, kind: str) -> Any:
-    """Return ``value`` if it has the type of the setting and is within `_BOUNDS`."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     fits = number and (kind == "float" or float(value).is_integer())
     if not fits:
@@ -186,7 +192,7 @@ def train(
     """Read the matches, compute ratings, train a predictor of balls, and write it to ``out``.
 
     Raises:
-        InputError: there are no matches, or none on one side of the split.
+        InputError: there are no matches, or none to train or to validate on.
         CheckpointError: the saved state belongs to another run.
     """
     if plan.teacher and find_spec("lightgbm") is None:  # fail before the slow part
@@ -289,7 +295,13 @@ TRAINERS: Final[Mapping[str, tuple[ModelKind[Any], Callable[..., Trained]]]] = {
 
 @dataclass(frozen=True, slots=True)
 class DateSplit:
-    """The matches of a plan: the ``training`` matches, and all ``used`` matches with validation."""
+    """The matches of a training plan, split by date.
+
+    Attributes:
+        train_until, validate_until: the last days of training and of validation.
+        training: the matches for training.
+        used: the matches for training and for validation.
+    """
 
     train_until: datetime.date
     validate_until: datetime.date
@@ -316,7 +328,7 @@ def _begun(
     recipe: Schedule,
     loop: TrainingLoop,
 ) -> tuple[DateSplit, TrainingLoop, BaseModel]:
-    """Return the split, the loop with a hash of the matches, and the scoreboard's model."""
+    """Return the split, the loop with a hash of the run's data, and the scoreboard's model."""
     split = split_matches(read_dated(sources, loop.report), plan, sources[0])
     played = [
         (
@@ -338,8 +350,8 @@ def _begun(
 def split_matches(matches: Sequence[Match], plan: TrainingPlan, source: str) -> DateSplit:
     """Split matches by date into training and validation.
 
-    Both last days are limited to the day of the last match, so that the card states only days with
-    matches that were used.
+    Both last days are limited to the day of the last match, so that the card does not state a later
+    day.
 
     Raises:
         InputError: the days are in the wrong order, or leave nothing to train or validate on.
@@ -372,7 +384,7 @@ def split_matches(matches: Sequence[Match], plan: TrainingPlan, source: str) -> 
 
 
 def read_dated(sources: Sequence[str], report: Report) -> list[Match]:
-    """Read the matches with a date, each match once, oldest first.
+    """Read the matches that have a date, oldest first. Each match is read once.
 
     A match is left out and reported if its stated result does not follow from its balls.
 

@@ -1,4 +1,4 @@
-"""The training loop for all models: epochs of steps, and resuming after an interruption."""
+"""The training loop of all models, which can be resumed after an interruption."""
 
 from __future__ import annotations
 
@@ -32,8 +32,9 @@ the heads.
 
 @dataclass(frozen=True, slots=True)
 class Processes:
-    """This process's rank, the number of processes, and its device; only the first process
-    writes files.
+    """The number of processes of a run, and this process's rank and device.
+
+    Only the first process writes files.
     """
 
     rank: int = 0
@@ -75,7 +76,11 @@ class Processes:
                 parameter.grad = total.view_as(parameter)
 
     def from_first(self, make: Callable[[], Floats32]) -> Floats32:
-        """Return the first process's array in every process; raise `InputError` if it failed."""
+        """Return the array that the first process makes, in every process.
+
+        Raises:
+            InputError: the first process failed.
+        """
         if self.count == 1:
             return make()
         made: list[Floats32 | None] = [None]
@@ -83,8 +88,7 @@ class Processes:
             if self.first:
                 made = [make()]
         finally:
-            # This runs even if the first process failed, since the others would otherwise wait for
-            # ever.
+            # The other processes wait for this call, so it must run even after a failure.
             distributed.broadcast_object_list(made, 0, device=self.device)
         if made[0] is None:
             raise InputError("the first process failed", remedy="see its message")
@@ -147,8 +151,9 @@ class Schedule:
     """The settings that are common to all models.
 
     Attributes:
-        warm_up: the number of steps of rising learning rate, followed by a cosine schedule down to
-            ``final``.
+        warm_up: the number of steps in which the learning rate rises. It then falls along a cosine.
+        final: the last learning rate, as a share of ``learning_rate``.
+        clip: the largest norm of the gradient.
         average: the decay of the moving average of the weights.
         patience: the number of epochs without a lower validation loss after which the run stops.
     """
@@ -194,7 +199,8 @@ class TrainingSet(ABC, Generic[M, T]):
         train, check: the rows for training and for validation; if ``check`` is empty, there is no
             validation.
         at_once, checked_at_once: the number of rows per training step, and per validation pass.
-        noise: the lengths are randomly changed by up to this amount when rows are sorted by length.
+        noise: the largest random number that is added to a row's length before rows are sorted by
+            length.
         unit: the name of the units over which the loss is averaged.
     """
 
@@ -207,7 +213,7 @@ class TrainingSet(ABC, Generic[M, T]):
 
     @abstractmethod
     def length(self, row: T) -> int:
-        """Return the length of a row; rows of similar length are batched together."""
+        """Return the length of a row. Rows of similar length are put into one batch."""
 
     def weight(self, row: T) -> int:
         """Return the number of units over which the loss of a row is summed."""
@@ -221,10 +227,13 @@ class TrainingSet(ABC, Generic[M, T]):
         device: torch.device,
         generator: np.random.Generator | None = None,
     ) -> Tensor:
-        """Return the summed loss of a batch; in training, ``generator`` selects what is hidden."""
+        """Return the loss of a batch, summed over its units.
+
+        In training, ``generator`` decides at random which inputs are hidden.
+        """
 
     def batches(self, generator: np.random.Generator) -> list[list[int]]:
-        """Return the indices of the training rows in batches of similar length, in random order."""
+        """Return the training rows' indices in batches of similar length, in random order."""
         lengths = np.array([self.length(row) for row in self.train])
         order = np.argsort(lengths + self.noise * generator.random(len(lengths)))
         starts = range(0, len(order), self.at_once)
@@ -257,8 +266,9 @@ class TrainedModel(Generic[M]):
 
 
 def decay_groups(model: nn.Module, weight_decay: float) -> list[ParameterGroup]:
-    """Group parameters: matrices have weight decay; vectors, norms, bias tables and
-    embeddings have none.
+    """Group a model's parameters into those with and without weight decay.
+
+    Matrices have weight decay. Vectors, norms, bias tables and embeddings have none.
     """
     decayed: list[nn.Parameter] = []
     free: list[nn.Parameter] = []
@@ -273,7 +283,7 @@ def decay_groups(model: nn.Module, weight_decay: float) -> list[ParameterGroup]:
 
 
 class WeightAverage:
-    """A moving average of a model's weights, corrected for the bias of its start."""
+    """A moving average of a model's weights, corrected for its start at zero."""
 
     def __init__(self, model: nn.Module, decay: float) -> None:
         self.decay = decay
@@ -297,9 +307,10 @@ class WeightAverage:
 class RunState(Generic[M]):
     """The state of a run between two epochs.
 
-    ``model`` is the model after the last step. ``best_model`` is the best averaged model so far,
-    and ``best`` is its loss in nats per unit. ``seconds`` is the training time, summed over all
-    starts of the run.
+    Attributes:
+        model: the model after the last step.
+        best_model, best: the best averaged model so far, and its loss in nats per unit.
+        seconds: the training time, summed over all starts of the run.
     """
 
     model: M
@@ -352,7 +363,7 @@ class RunState(Generic[M]):
             )
 
     def go_on(self, path: Path, recipe: Schedule, mark: str) -> None:
-        """Resume an earlier run; raise the same errors as `saved_run`."""
+        """Load the saved state of an earlier run; see `saved_run` for the errors."""
         saved = saved_run(path, recipe, mark)
         try:
             for name in _PARTS:
@@ -370,7 +381,7 @@ def saved_run(path: Path, recipe: Schedule, mark: str) -> dict[str, Any]:
     """Read the saved state of a run with these hyperparameters and this mark.
 
     Raises:
-        CheckpointError: the file is not the state of a run, or is that of another run.
+        CheckpointError: the file is not the state of a run, or it is the state of another run.
     """
     try:
         saved = dict(torch.load(path, map_location="cpu", weights_only=True))
@@ -397,8 +408,8 @@ def run_training(
 
     With validation, the epoch with the lowest validation loss is kept, and the run stops after
     `Schedule.patience` epochs without a lower loss. Without validation, the last epoch is kept. If
-    the loop has a state file, the run is saved there after every epoch and resumed from there. With
-    or without resuming, the same seed gives the same weights on the same machine with the same
+    the loop has a state file, the run is saved there after every epoch and resumed from there. A
+    resumed run gives the same weights as an uninterrupted run with the same seed, machine and
     number of threads.
 
     Raises:

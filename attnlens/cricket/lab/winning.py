@@ -78,8 +78,9 @@ the batting side won, 0 if it lost, 0.5 for a tie. ``day``: the ordinal of the m
 def dated_contests(
     matches: Iterable[Match], base: BaseModel
 ) -> Iterator[tuple[Match, Innings, Contest]]:
-    """Yield every innings with defined win probabilities, with the form before the day of
-    its match.
+    """Yield every innings with defined win probabilities, and the contest as of its date.
+
+    The form is that before the day of the match.
     """
     form = Form()
     for day, played in by_date(matches):
@@ -97,7 +98,7 @@ def dated_contests(
 
 
 def win_rows(contests: Iterable[tuple[Match, Innings, Contest]]) -> WinRows:
-    """Return the rows of all matches with a winner or a tie; other matches are left out."""
+    """Return the states before every ball of all matches with a winner or a tie."""
     parts: list[WinRows] = []
     numbers: dict[str, int] = {}
     for match, side, contest in contests:
@@ -124,7 +125,7 @@ def win_rows(contests: Iterable[tuple[Match, Innings, Contest]]) -> WinRows:
 def fit_win(
     rows: WinRows, last_over: Floats | None = None, *, report: Report = silent
 ) -> WinModel | None:
-    """Fit the win model on all rows; return ``None`` if there are no first innings or no chases."""
+    """Fit the win model on all rows, or return ``None`` without first innings or without chases."""
     second = rows["chase"] > 0 if rows else np.zeros(0, bool)
     if second.all() or not second.any():
         return None
@@ -178,7 +179,7 @@ def refit_win(
     """Return the predictor with its win model refitted on the matches up to a day.
 
     Raises:
-        InputError: the matches have no first innings or no chase of a match with a winner.
+        InputError: the matches that have a result by play include no first innings or no chase.
     """
     fitted = [
         match
@@ -255,7 +256,7 @@ _MIN_CHASES: Final = 20
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EvaluatedStates:
-    """The state before every ball of the evaluated matches with a winner.
+    """The state before every ball of the evaluated matches with a winner or a tie.
 
     Attributes:
         rows: the states and the results; see `attnlens.cricket.lab.winning.WinRows`.
@@ -265,7 +266,8 @@ class EvaluatedStates:
         kinds: the kind of each match ``(matches,)``.
         jumps: the change of the win probability between the innings, ``(matches,)``; NaN if the
             target was revised or the chase has no win probability.
-        moves: the change of the win probability between balls within the innings, ``(matches,)``.
+        moves: the absolute changes of the win probability between one ball and the next, summed
+            over both innings ``(matches,)``.
         left_out: the number of matches without a winner, or decided by a rain rule.
     """
 
@@ -279,7 +281,7 @@ class EvaluatedStates:
 
 
 def kind_of(match: Match) -> str:
-    """Return the row of the table in which a match is counted."""
+    """Return the name of the table row in which a match is counted."""
     if competition_of(match) == _IPL:
         return "IPL"
     names = {0: KINDS[0], 1: "other leagues"}
@@ -342,11 +344,13 @@ def win_evaluation(
     ``kinds`` has a row for each kind of match, and one for all matches. The scores are the Brier
     score of the batting side's probability and the expected calibration error. ``differences`` is
     the model's Brier score minus that of a model of the state alone. ``coverage`` is the share of
-    balls of first innings whose projected range contains the total. Two figures are for the end of
-    the first innings, for the side that batted: ``slope`` is the slope of the result on the
-    log-odds, and ``excess`` is the mean probability minus the share of wins. ``jump`` is the mean
-    absolute change between the innings. ``moves`` is the absolute change between balls, summed over
-    an innings.
+    balls of first innings whose projected range contains the total. ``jump`` is the mean absolute
+    change between the innings. ``moves`` is the absolute change between one ball and the next,
+    summed over an innings.
+
+    Two figures are about the side that batted first, at the end of the first innings. ``slope`` is
+    the slope of the result on the log-odds. ``excess`` is the mean probability minus the share of
+    wins.
 
     Args:
         baselines: names from ``logistic`` and ``boosted_trees``.
@@ -383,14 +387,16 @@ def win_evaluation(
 def state_models(
     held: HeldOut, test: WinRows, names: Sequence[str], report: Report = silent
 ) -> tuple[dict[str, Floats], dict[str, str]]:
-    """Return win probabilities for ``test`` by models of the state alone, and why others are
-    missing.
+    """Return win probabilities for ``test`` by models that know the state alone.
 
     The models are fitted on the matches that the predictor was trained on, separately for first
     innings and chases. They use neither the sides nor the competition.
 
     Args:
         names: names from ``logistic`` and ``boosted_trees``.
+
+    Returns:
+        The probabilities by name, and the reason for each model that could not be fitted.
     """
     train_ids = match_ids(held, None, last_weights_day(held))
     reason = why_not(held, train_ids)
@@ -503,7 +509,6 @@ def _mean(values: Floats) -> float | None:
 
 
 def _slope(probs: Floats, came: Floats) -> Estimate:
-    """Return the slope of the results on the log-odds, with an interval over matches."""
     if len(came) < _MIN_CHASES:
         return Estimate(None, None)
     odds = log_odds(probs.clip(SMALLEST, 1 - SMALLEST)[:, None], [0])

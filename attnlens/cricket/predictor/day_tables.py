@@ -206,7 +206,6 @@ class _Counts:
     values: Floats
 
     def on(self, day: datetime.date, half_life: float) -> Floats:
-        """Return the counts after their decay until a later day."""
         faded: Floats = self.values * 0.5 ** ((day - self.day).days / half_life)
         return faded
 

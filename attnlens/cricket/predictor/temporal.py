@@ -514,7 +514,6 @@ class MultiScaleTemporalEncoder(nn.Module):
         shared: Tensor | None,
         summaries: Tensor | None,
     ) -> tuple[Tensor, Tensor]:
-        """Apply the scale ``long``, whose keys are the summaries of the earlier overs."""
         long = self.encoder("long")
         membership = (past.over[..., None] == torch.arange(overs, device=key.device)).to(key.dtype)
         earlier = visible & (past.over[:, None, :] < current.over[:, :, None])

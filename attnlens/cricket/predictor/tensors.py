@@ -386,7 +386,6 @@ def encode_innings(
 
 
 def _past_outcome(deliveries: Sequence[Delivery], outcome: Integers) -> Floats32:
-    """Return each ball's outcome features for the past side, ``(n, PAST_OUTCOME_SIZE)``."""
     features = np.zeros((len(deliveries), PAST_OUTCOME_SIZE), np.float32)
     bowled = np.flatnonzero(outcome >= 0)
     features[bowled, outcome[bowled]] = 1

@@ -390,7 +390,6 @@ def person_called(name: str, match: Match, predictor: TrainedPredictor, option: 
 
 
 def _nearest(sought: str, names: set[str]) -> list[str]:
-    """Return known names with a spelling close to ``sought``, as a whole or in one word."""
     forms: dict[str, list[str]] = defaultdict(list)
     for name in sorted(names):
         words = name.casefold().split()

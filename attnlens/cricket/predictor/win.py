@@ -640,7 +640,6 @@ def players_added(match: Match, ledger: WinLedger) -> tuple[WinAdded, ...]:
 
 
 def _credited(ball: Delivery) -> tuple[str, str]:
-    """Return the names of the batter and of the fielder or bowler who are credited with a ball."""
     fielding = (out for out in ball.wickets if out.counts and out.kind in NOT_THE_BOWLERS)
     wicket = next(fielding, None)
     if wicket is None:
