@@ -242,7 +242,9 @@ def _is_finished(path: Path, task: ExportTask) -> bool:
 def _entries(
     sources: Sequence[str | os.PathLike[str]], problems: list[str], report: Report, warn: Report
 ) -> list[MatchEntry]:
-    """Return the matches by date; of matches with the same id, only the first one read.
+    """Return the matches in order of date, without repeated ids.
+
+    If several matches have the same id, only the first one that was read is returned.
 
     Args:
         problems: receives a message for each match that cannot be read.

@@ -1,4 +1,4 @@
-"""All reference models, of cricket and of no particular domain, in the order of the list."""
+"""All reference models, of cricket and of no particular domain, in the order of display."""
 
 from __future__ import annotations
 

@@ -354,7 +354,7 @@ class Session:
         quoted = file_digest(checkpoint.with_name(checkpoint.stem + SUFFIX))
         past = None if path is None else file_digest(path)
         if model is None or (path is not None and past is None):
-            return None  # no such file, or a folder of matches
+            return None  # the file does not exist, or the path is a folder of matches
         return key_of("explain", software(), name, model, quoted, past, *question)
 
     def what_if(
@@ -461,7 +461,7 @@ _lock = threading.Lock()
 def _session(
     model: File | None, history: Iterable[Match] | None = None, overs: File | None = None
 ) -> Session:
-    """Return a session with this model and history; an earlier session is used again."""
+    """Return a session with this model and history, reusing an earlier session if possible."""
     new = Session(model, overs=overs)
     with _lock:
         past = [session for session in _sessions if _has_history(session, history)]
@@ -492,7 +492,7 @@ def explain(
     batter: str | None = None,
     bowler: str | None = None,
 ) -> Explanation:
-    """Explain the model's forecast for one ball, and test the reasons on the model.
+    """Explain the model's forecast for one ball, and test the explanation on the model.
 
     Args:
         match: a match, or the path of a match file.
@@ -602,9 +602,8 @@ def next_over(
 
     Args:
         match, innings, history: as in `explain`.
-        over: the number of the over in the file, from 0; ``"last"``; ``"next"`` for the over in
-            progress or the next unbowled over; or, for example, ``"2:12"`` for an over of the
-            second innings.
+        over: the number of the over in the file, from 0, or ``"last"``. ``"next"`` is the over in
+            progress or the next unbowled over. ``"2:12"`` is over 12 of the second innings.
         model: the path of an encoder-decoder's checkpoint, or ``cricket`` (the default).
         samples: the number of overs to draw for the distribution of runs and wickets.
         temperature: draw the tokens of the over at this temperature.

@@ -492,10 +492,7 @@ def _untold(
 
 
 def _unseen_players(sides: Sequence[InningsForecast]) -> tuple[int, int]:
-    """Return how many players have no rating for what they did, and how many players there are.
-
-    A player who batted and bowled counts as rated if one of the two has a rating.
-    """
+    """Return the number of players without a rating in any of their roles, and of all players."""
     rated: dict[str, bool] = {}
     for side in sides:
         for row, ball in enumerate(side.innings.deliveries):

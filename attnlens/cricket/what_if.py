@@ -152,9 +152,10 @@ def _outcome(written: str, name: str) -> str:
 
 
 def with_outcome(ball: Delivery, outcome: str, *, free_hit: bool = False) -> Delivery:
-    """Return the ball with a new outcome as in `PLAIN`, or the same ball if it has the outcome.
+    """Return the ball with a new outcome and the runs of `PLAIN`.
 
-    Penalty runs and retirements on the ball are kept. The score before the ball is not changed.
+    A ball that already has the outcome is returned unchanged. Penalty runs and retirements on the
+    ball are kept, and so is the score before the ball.
 
     Args:
         free_hit: whether the ball is a free hit. A wicket on a free hit is a run out.

@@ -59,9 +59,7 @@ def venue_key(match: Match) -> str:
 
 
 def era_of(match: Match) -> str:
-    """Return the key under which scoring levels over time are kept: men's and women's
-    cricket separately.
-    """
+    """Return the key of the match's scoring levels, which are separate for men and women."""
     return match.gender or "male"
 
 

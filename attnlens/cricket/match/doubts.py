@@ -94,7 +94,7 @@ class BallRule(NamedTuple):
     Attributes:
         kind: the name of the rule in JSON.
         refused: whether a match that violates the rule is refused.
-        of_innings: whether ``find`` also takes the scan of an innings.
+        of_innings: whether ``find`` is called for each innings, with its scan as second argument.
         find: a function that yields each violation.
     """
 

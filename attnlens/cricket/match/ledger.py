@@ -2,8 +2,8 @@
 
 A wide does not count as a ball faced, either for the batter or for the partnership; a no-ball does.
 A bowler is charged with runs off the bat, wides and no-balls, but not with byes, leg byes or
-penalty runs. Run outs and retirements are not credited to the bowler. Pages, stories and prompts
-take their figures from here and count nothing themselves.
+penalty runs. Run outs and retirements are not credited to the bowler. All pages, stories and
+prompts use the figures computed here.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _HOW_OUT: Final = {
     "stumped": ("st {fielders} b {bowler}", "stumped b {bowler}"),
     "hit wicket": ("hit wicket b {bowler}",) * 2,
 }
-"""Each dismissal with and without the fielders' names; other kinds are written as their name."""
+"""The notation of a dismissal with and without fielders' names. Other kinds are written by name."""
 
 
 _WICKETS_BEFORE_A_HAT_TRICK: Final = 2
@@ -105,8 +105,9 @@ class Progress:
         bowled: for example ``15.3 overs``, or ``78 balls`` in The Hundred.
         left: the number of legal balls left; ``None`` without a limit.
         required: the runs needed to win; ``None`` if the innings has no target.
-        required_rate, run_rate: runs per over of the match's length; ``None`` if there is no ball
-            left, or none was bowled.
+        required_rate: the runs required per over; ``None`` if no ball is left or if the innings has
+            no target.
+        run_rate: the runs scored per over; ``None`` before the first legal ball.
         over_name: the unit of the rates, ``an over`` or ``per five balls``.
     """
 
@@ -488,12 +489,12 @@ def innings_complete(match: Match, innings: Innings) -> bool:
 
 
 def outcome_of(match: Match) -> Facts:
-    """Return the stated outcome, or the outcome by the balls if it is missing or contradicted.
+    """Return the stated outcome, or the one that the balls show if it is missing or contradicted.
 
     The result is empty if the balls do not decide the match.
     """
-    # If the file states no result but would state a rain rule, `statements` has an
-    # ``outcome.winner``.
+    # If the file has no result, `statements` has ``outcome.winner`` only if the format would name a
+    # rain rule. Otherwise rain may have decided the match.
     derives_winner = any(each.field == "outcome.winner" for each in match.statements)
     if not match.contradicts("outcome") and (match.outcome or not derives_winner):
         return match.outcome
@@ -527,8 +528,8 @@ def outcome_words(outcome: Facts) -> str | None:
 def result_sentence(match: Match) -> str | None:
     """Return the result in words; ``None`` if neither the file nor the balls give a result.
 
-    A result that the balls contradict is attributed to the file, and the result by the balls is
-    added.
+    A result that the balls contradict is attributed to the file, and the result that the balls show
+    is added.
     """
     stated, by_balls = outcome_words(match.outcome), outcome_words(outcome_of(match))
     if stated is None:
@@ -546,9 +547,7 @@ def result_sentence(match: Match) -> str | None:
 
 
 def attributed(match: Match, text: str, *fields: str) -> str:
-    """Return ``text``, after ``the file says`` unless all the fields that it states are
-    confirmed.
-    """
+    """Return ``text``, preceded by ``the file says`` unless all of ``fields`` are confirmed."""
     statuses = {statement.status for statement in match.statements if statement.field in fields}
     return text if statuses <= {DERIVED, AGREES} else f"the file says {text}"
 
@@ -621,7 +620,7 @@ def scorebook(innings: Innings) -> Iterator[ScorebookEntry]:
     """Yield the scorebook entry before every delivery of an innings."""
     batting: dict[str, Batting] = {}
     bowling: dict[str, Bowling] = {}
-    in_a_row: dict[str, int] = {}  # each bowler's latest run of balls with a wicket
+    in_a_row: dict[str, int] = {}  # for each bowler, the number of wickets in successive balls
     stand_runs = stand_balls = over_runs = over = 0
     signs: list[str] = []
     for ball, free_hit in zip(innings.deliveries, free_hits(innings.deliveries), strict=True):

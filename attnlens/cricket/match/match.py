@@ -1,4 +1,4 @@
-"""Immutable values for a match, which do not depend on the format of the file."""
+"""Immutable data classes for a match, independent of the format of its file."""
 
 from __future__ import annotations
 
@@ -128,8 +128,7 @@ class Facts(Mapping[str, Any]):
     def __iter__(self) -> Iterator[str]:
         return iter(self._items)
 
-    # The methods of `Mapping` call `__getitem__` and catch its error, which takes several times as
-    # long.
+    # The methods of `Mapping` call `__getitem__` and catch its error. That is several times slower.
     def __contains__(self, key: object) -> bool:
         return key in self._items
 
@@ -228,8 +227,8 @@ class Wicket:
 class Delivery(NamedTuple):
     """One delivery, and the score before it was bowled.
 
-    This is a named tuple because creating one takes a third of the time of a frozen dataclass,
-    which saves a seventh of the reading time.
+    A named tuple is created in a third of the time of a frozen dataclass. This saves a seventh of
+    the time for reading a file.
 
     Attributes:
         index: the position in the innings, from 1, with wides and no-balls counted.
@@ -237,7 +236,7 @@ class Delivery(NamedTuple):
         label: the file's name for the ball, as text (``"7.10"`` is not ``"7.1"``).
         actual_delivery: the over and the legal ball, as on television; ``None`` if the file has too
             little information to derive them.
-        runs_batter, runs_extras, runs_total: the runs on this delivery.
+        runs_batter, runs_extras, runs_total: the runs off the bat, from extras, and in total.
         extras: the runs by kind, with only the kinds that occurred: ``wides noballs byes legbyes
             penalty``.
         outcome: one of `attnlens.cricket.match.match.OUTCOMES`.

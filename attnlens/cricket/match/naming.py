@@ -269,9 +269,7 @@ def over_ended(innings: Innings, last: Delivery) -> bool:
 def unbowled(
     innings: Innings, batter: Player = _NOBODY, other: Player = _NOBODY, bowler: Player = _NOBODY
 ) -> Delivery:
-    """Return the ball after the last ball of ``innings``, with the scoreboard at which it
-    would be bowled.
-    """
+    """Return the ball that follows the last ball of ``innings``, with the scoreboard before it."""
     over, of_over = 0, []
     score = innings.penalty_runs.get("pre", 0)
     if innings.deliveries:

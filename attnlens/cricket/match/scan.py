@@ -60,7 +60,7 @@ class InningsScan:
         unnamed: the indices of balls that have a fielder without a name in the file.
         odd_labels: a description of the labels that do not follow from the order of the balls.
         pairs: for every pair of batters, the ball before their first ball, and their first ball.
-        swapped_ends: the balls on which the two batters appear to be at each other's end.
+        swapped_ends: the balls on which both batters appear to be at the wrong end.
         unusual_runs: the balls with extras, or with an implausible number of runs off the bat.
         batters, bowlers: for each name, the first ball of the batter's last pair, and of the
             bowler's first over.
@@ -206,8 +206,8 @@ class Stated:
 
     @property
     def names_fielders(self) -> bool:
-        """Whether the format has fielders; tables have them from the version that numbers
-        legal balls.
+        """Whether the format records fielders. Tables do so since the version that numbers legal
+        balls.
         """
         return self.exact or self.has_actual_delivery
 
@@ -301,7 +301,7 @@ class Case:
 
     @cached_property
     def respelt(self) -> set[str]:
-        """Names in the table that the ``_info.csv`` beside it spells differently.
+        """Names in the table that the accompanying ``_info.csv`` spells differently.
 
         This is rare in Cricsheet's CSV2: ``A van der Merwe`` in the table is ``Adri van der Merwe``
         in the info. The table's spelling is then missing from the registry, and the squad's
@@ -361,13 +361,13 @@ class Case:
 
 
 class Play(NamedTuple):
-    """The course of a match of two innings, by its balls.
+    """The course of a match of two innings, as its balls show it.
 
     Attributes:
         to_beat: the score that the second side had to pass.
         full: whether the second side faced all its overs.
-        result: the result by the balls; ``None`` if the second side did not pass that score, was
-            not all out and had overs left.
+        result: the result that the balls show; ``None`` if the second side did not pass that score,
+            was not all out and had overs left.
     """
 
     first: InningsScan
@@ -378,7 +378,7 @@ class Play(NamedTuple):
 
     @property
     def winner(self) -> str | None:
-        """The winner by the balls; ``None`` for a tie or an unfinished match."""
+        """The winner that the balls show; ``None`` for a tie or an unfinished match."""
         return None if self.result is None else self.result.winner
 
     @property

@@ -32,7 +32,7 @@ _NUMBERED_TYPES = frozenset({"T20", "ODI", "Test"})
 """Types whose internationals Cricsheet numbers; an IT20 match has no official T20I status."""
 
 _MAX_DAYS = {True: 3, False: 12}
-"""The most days from the first to the last day, by whether overs are limited."""
+"""The largest number of days from the first to the last day, by whether overs are limited."""
 
 _FIRST_DAYS: Final = {
     "T20": datetime.date(2003, 6, 13),
@@ -61,7 +61,7 @@ _METHODS = RAIN_RULES | {"Awarded", "Lost fewer wickets", "1st innings score"}
 _RESULTS = frozenset({"tie", "draw", "no result"})
 _POWERPLAY_TYPES = frozenset({"mandatory", "batting", "fielding"})
 _MAX_POWERPLAY_OVERS = {(20, 6): 6, (20, 5): 5}
-"""The most overs of a powerplay, by overs for each side and balls per over."""
+"""The largest number of overs in a powerplay, by overs for each side and balls per over."""
 
 _LABEL = re.compile(r"([0-9]{1,3})\.([0-9]{1,2})")
 _MIN_PENALTY, _MAX_PENALTY = 5, 30
@@ -202,7 +202,7 @@ def _balls_per_over(case: Case, value: Any, _part: str) -> Answer:
 
 
 def _tomorrow() -> datetime.date:
-    return datetime.date.today() + datetime.timedelta(days=1)  # it is already tomorrow somewhere
+    return datetime.date.today() + datetime.timedelta(days=1)  # in other time zones
 
 
 @WITNESSES.of("dates", "dates")
@@ -380,7 +380,7 @@ def _scores(case: Case) -> str:
 
 
 def _by_balls(case: Case, value: Any, derived: Any) -> Verdict:
-    """Return whether a part of the stated result equals what the balls show."""
+    """Return the verdict on a part of the stated result, by comparison with the balls."""
     if value == derived:
         return Verdict(DERIVED, value)
     caution = "" if case.stated.exact else "; penalty runs may be missing from this format"
@@ -586,7 +586,7 @@ def _decider(case: Case, value: Any, key: str) -> Answer:
         return f"{value} won {means}, and the balls show none" if case.stated.exact else False
     derived = _super_over_winner(case)
     if derived is None:
-        return False  # a count of boundaries decided
+        return False  # the number of boundaries decided the match
     return compared(value, derived, f"{value} won {means} in the file, and {derived} by its balls")
 
 
@@ -685,7 +685,7 @@ def _powerplays(case: Case, value: Any, number: str) -> Answer:
         over, ball = int(stop[1]), int(stop[2])
         length = scan.length_of(over)
         if ball == 1 and length == 10:
-            ball = 10  # 5.10, which number parsers read as 5.1
+            ball = 10  # the label 5.10, which number parsers read as 5.1
         span = f"a powerplay is from ball {start} to ball {end}"
         if (first_over, first_ball) > (over, ball):
             return contradiction(f"{span}, which is before it", over=over)
@@ -781,7 +781,7 @@ def _forfeited(case: Case, _value: Any, number: str) -> Answer:
 
 @WITNESSES.of("totals", "innings.*.total")
 def _table_score(case: Case, value: Any, number: str) -> Answer:
-    """Check a total such as ``165/7`` in a table of results beside the balls."""
+    """Check a total such as ``165/7`` in a separate table of results."""
     scan = _scan_of(case, number)
     derived = f"{scan.total}/{scan.wickets}"
     return compared(

@@ -54,7 +54,7 @@ class Folders:
             self.roots[alias] = root
 
     def path_of(self, name: str) -> str:
-        """Return the path of the named file, with the member of a zip if the name has one.
+        """Return the path that a name refers to, with the member if the file is a zip.
 
         Raises:
             InputError: there is no such file in the folders.
@@ -156,7 +156,7 @@ class Folders:
         return any(real == root or root in real.parents for root in self.roots.values())
 
     def _check_beside(self, path: Path, name: str) -> None:
-        """Refuse a match with a companion file that links outside; readers open such files."""
+        """Refuse a match if a companion file links out of the folders; readers open such files."""
         stem = path.stem.removesuffix("_info")
         for companion in path.parent.glob(f"{escape(stem)}*"):
             if companion.is_symlink() and not self._holds(companion):

@@ -332,8 +332,8 @@ _STRING_OR_BRACKET: Final = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]')
 class BoundedLines(io.RawIOBase):
     """The lines of a stream, in which a request that is too long is replaced.
 
-    The request is never kept in memory as a whole. Its replacement has the same id and, as method,
-    a name that describes the problem. No server has this method, so the client receives an error
+    Such a request is never kept in memory as a whole. The replacement has the same id, and the name
+    of its method describes the problem. No server has this method, so the client receives an error
     with that name. If the request has no id near its start, the client receives no answer.
     """
 

@@ -29,7 +29,7 @@ from attnlens.render.prompt_template import Prompt, fence, new_nonce, render
 from attnlens.render.safe import visible
 
 _MIN_PROBABILITY: Final = 0.005
-"""A less likely outcome has a clause only if it is the explained outcome or has happened."""
+"""An outcome with a lower probability has a clause only if it is explained or has happened."""
 
 _MIN_POINTS: Final = 0.05
 """A smaller contribution, in percentage points, would be printed as 0.0 and has no clause."""
@@ -99,7 +99,7 @@ def clauses_prompt(
         nonce: a fixed text for the random part of the tag that encloses the clauses.
 
     Raises:
-        InputError: the template cannot be read or rendered; the message gives the line.
+        InputError: the template cannot be read or rendered; the message gives the line if known.
     """
     clauses = {clause.id: clause.text for clause in explanation_clauses(explanation)}
     context = {

@@ -103,7 +103,7 @@ def text_of(
 def sentence(
     document: JsonDocument, template: str, names: Mapping[str, str] = MappingProxyType({})
 ) -> Sentence:
-    """Return the sentence of a template, with a capital letter unless it begins with a quote.
+    """Build a sentence from a template. It is capitalized unless the template begins with a quote.
 
     Args:
         names: as in `text_of`.
@@ -162,8 +162,8 @@ _VERDICTS: Final = ("supported", "not better than chance", "cannot be told", "co
 def claims_in_order(explanation: Explanation) -> list[int]:
     """Return the indices of the claims in the order in which they are shown.
 
-    Claims for comparison are last. The others are sorted by verdict, supported claims first, then
-    claims about the whole model before claims about one head, then by the size of the change.
+    Claims for comparison are last. The others are sorted by verdict (supported claims first), then
+    by scope (the whole model before one head), then by the size of the change.
     """
 
     def rank(index: int) -> tuple[bool, int, bool, float]:

@@ -590,7 +590,7 @@ def _score(explanation: Explanation) -> str:
 
 
 def _players(explanation: Explanation) -> str:
-    """Say who bowls to whom, with the first of the special circumstances that applies."""
+    """Say who bowls to whom, and mention the first special circumstance that applies."""
     ball, standing = explanation.ball, explanation.ball.standing
     last = len(explanation.past_balls) - 1
     previous = explanation.past_balls[last] if explanation.past_balls else None

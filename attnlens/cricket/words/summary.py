@@ -73,7 +73,7 @@ def summarize_temporal_attention(heatmap: Any, ball_history: BallHistory | None)
 
     Args:
         heatmap: a heat-map document (``{"temporal_attention": {...}}``), its inner object, or an
-            explanation, of which the medium scale is used; as plain data or typed objects.
+            explanation, of which the medium scale is used. All may be plain data or typed objects.
         ball_history: an object or a mapping for each ball, with ``outcome`` as text and, if known,
             ``runs`` (all runs, with extras) and ``boundary``. Without ``runs``, the outcome's digit
             is used. Without ``boundary``, an outcome of 4 or 6 is a boundary; the outcome is the
