@@ -387,8 +387,8 @@ def _change_of(
 ) -> float:
     """Return how much the explained outcome's log-odds change when an input is hidden.
 
-    A positive change is a decrease, or an increase if the outcome is less likely than usual. For
-    the whole distribution, the change is in nats.
+    The change is positive if hiding lowers the log-odds. The sign is reversed if the outcome is
+    less likely than usual. For the whole distribution, the change is in nats.
     """
     subject, lowers = choose(before)
     if subject is None:

@@ -693,10 +693,10 @@ class Evidence(ClaimResult):
         control_quantiles_nats: the 5th, 25th, 50th, 75th and 95th percentiles of the summed single
             effects of the control sets.
         controls: the probability of ``outcome`` with control sets hidden.
-        statistic: the test statistic. For past balls, it is the sum of the change that each ball
-            causes alone. If the balls are hidden from the whole model, each change is standardised
-            by the changes for balls in other innings at a similar distance and with the same
-            players. For another input, it is the change that hiding the input causes.
+        statistic: the test statistic. For past balls, it is the sum of the changes from hiding each
+            ball alone. If the balls are hidden from the whole model, each change is standardised by
+            the changes for balls in other innings at a similar distance and with the same players.
+            For another input, it is the change that hiding the input causes.
         statistic_quantiles: the same percentiles of the statistic of the control sets.
         replaced: the second test of a supported claim about past balls, with their outcomes
             replaced.
