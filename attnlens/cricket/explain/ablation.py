@@ -39,7 +39,7 @@ _ROWS_AT_ONCE: Final = 96
 _RUNS: Final = {
     outcome: int(outcome) if outcome.isdigit() else int(outcome != "W") for outcome in OUTCOMES
 }
-"""Runs that an outcome is taken to have brought."""
+"""The runs that each outcome is counted as."""
 
 _OUTCOME_FLAGS: Final = ("wicket", "boundary")
 Sets = Sequence[tuple[int, ...]]

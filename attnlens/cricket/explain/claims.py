@@ -66,11 +66,11 @@ from attnlens.evidence.verdict import Q_LEVEL, TOO_FEW_LIKE_IT, Judgement, notic
 from attnlens.files import Floats
 
 _MIN_CARRIED: Final = 0.05
-"""A head that carries less of what the past does is shown, and its look is not tested."""
+"""A head with a smaller share of the total effect of the past is shown, but not tested."""
 
 OF_PLAYERS: Final[tuple[ClaimKind, ...]] = ("this bowler", "this batter")
 BY_DISTANCE, BY_STRUCTURE = (0,), (0, 1, 2)
-"""What of `_structure` a claim's effect is to go beyond: distance, or who played as well."""
+"""The columns of `_structure` that must not explain an effect: distance, or also players."""
 
 _BOUNDARY: Final = (OUTCOME_INDEX["4"], OUTCOME_INDEX["6"])
 
@@ -199,10 +199,10 @@ def site_of(scale: str, number: int) -> str:
 
 MAX_ALTERNATIVES: Final = 199
 MIN_ALTERNATIVES: Final = 20
-"""With fewer alternatives than this a share of them says nothing."""
+"""With fewer alternatives, a p-value is not meaningful."""
 
 _SCOREBOARD_BALLS: Final = 60
-"""How far back a scoreboard still is one of a similar situation."""
+"""The number of past balls whose scoreboards are alternatives."""
 
 ONE_GROUND: Final = "no other ground and teams were tried"
 
@@ -621,7 +621,7 @@ def usual_changes(
 
 
 _NATS_ROW, _CLAIMED_ROW = -2, -1
-"""Rows of the model's tables of effects that are of no outcome."""
+"""The rows of the model's tables of effects that are not for a single outcome."""
 
 
 def rarity_of(

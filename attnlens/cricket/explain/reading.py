@@ -48,7 +48,7 @@ from attnlens.render.numbers import rounded
 MAX_LISTED_BALLS: Final = 4
 NATS_DIGITS: Final = 9
 RELATION_HEADS: Final = ("same_bowler", "same_batsman")
-"""What heads start as that list the ball they looked at most, and balls of their own player."""
+"""The patterns of heads that list, after the most attended ball, only their own player's balls."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -544,7 +544,7 @@ def past_parts(scale: str, rows: Floats) -> Floats:
 
 
 Captured: TypeAlias = dict[str, tuple[Any, Any]]
-"""What went into modules and what came out, by the module's path."""
+"""The inputs and the output of modules, by the module's path."""
 
 
 @contextmanager
@@ -578,11 +578,11 @@ def attention_at(model: FullModel, site: str) -> RelationAttention:
 
 
 ALL: Final = "all"
-"""Asks for evidence about the whole distribution."""
+"""The value of ``outcome`` for evidence about the whole distribution."""
 
 TALKED_OF: Final = frozenset({"0", "1", "4", "6", "W"})
 MIN_NOTICEABLE, MIN_NOTICEABLE_RARE = 0.015, 0.05
-"""How far from usual these, and the others, must be."""
+"""The noticeable differences from usual, for `TALKED_OF` and for the other outcomes."""
 
 
 def scoreboard_baseline(window: BallWindow) -> Floats:
@@ -632,10 +632,10 @@ def chosen_subject(
 
 
 FAR_RATIO: Final = 2.0
-"""Times as likely as usual, or as unlikely, from which an outcome is far from usual."""
+"""An outcome is far from usual if it is at least this many times as likely, or as unlikely."""
 
 ALWAYS_SUBJECTS: Final = frozenset({"4", "6", "W"})
-"""Outcomes that are the subject of every ball on which they happened."""
+"""Outcomes that are always explained if they happened."""
 
 
 def subject_outcome(full: Floats, usual: Floats, actual: str | None) -> Outcome:

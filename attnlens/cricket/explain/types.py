@@ -667,7 +667,7 @@ Control = Literal[
     "other sets of as many balls, allowing for where they stand",
     "other sets of as many balls, as many of them to this batter, allowing for where they stand",
 ]
-"""What p compares with; the last two in documents of schema 1.0 alone."""
+"""The control sets of p; the last two values are only in documents of schema 1.0."""
 
 
 Direction = Literal["raise", "lower"]

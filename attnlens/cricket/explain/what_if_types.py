@@ -30,13 +30,13 @@ from attnlens.evidence.result import Finite, Flag, Plain, Share, Text
 SCHEMA_VERSION: Final = "1.1"
 
 LAST: Final = "last"
-"""In a list of changes: the ball before the one asked about."""
+"""The name, in a list of changes, of the ball before the ball in question."""
 
 _BALL: Final = "ball:"
 _PLAYED: Final = ("bowler", "batter", "target")
 
 _LONGEST_TARGET: Final = 40
-"""Signs of a number of runs that is worth reading."""
+"""The largest number of characters of a target."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,13 +70,13 @@ from attnlens.render.safe import clean
 _NAMES: Final = {outcome: names.label for outcome, names in OUTCOME_NAMES.items()}
 
 _MIN_BAR_PROB: Final = 0.03
-"""From this probability an outcome is listed and has a bar."""
+"""Outcomes with at least this probability are listed and have a bar."""
 
 MIN_COLOURED_POINTS: Final = 0.05
 _OUTCOME_COLUMNS: Final = 11
 _PAGE_LINES, _PAGE_COLUMNS = 28, 78
 _SIZES: Final = ((3, 8, 4), (3, 7, 4), (2, 7, 4), (2, 6, 4), (1, 6, 4), (1, 5, 4), (1, 5, 2))
-"""Lines of so wide a page; hidden sets, lines of the strip, and reasons: the first that fit."""
+"""Hidden sets, lines of the strip, and reasons; the first combination that fits is used."""
 
 _EFFECTS: Final = {
     "supported": ("larger", "supported"),
@@ -85,7 +85,7 @@ _EFFECTS: Final = {
     "contradicted": ("opposite", "contradicted"),
     None: ("not tested", "quiet"),
 }
-"""How the effect of hiding a set compares with that of other sets: words and style."""
+"""For each verdict, words that compare the effect with that of other sets, and their style."""
 
 _BORDERLINE: Final = "borderline"
 _BORDERLINE_REMARK: Final = "borderline: outside the 95%, but not significant among so many claims"
@@ -93,10 +93,10 @@ _HIDDEN_COLUMNS: Final = ("balls", "change", "control_range")
 _MAX_HIDDEN_SETS, _VERDICT_COLUMNS, _MIN_NAME_COLUMNS = 3, 11, 12
 
 _MARKS: Final = tuple(zip((*MARKED_RATIOS, 0.0), ("▲▲", "▲", "", "▼", "▼▼"), strict=True))
-"""Signs from so many times as likely as usual."""
+"""The smallest ratio to usual for each sign."""
 
 _MIN_REASON_POINTS, _MAX_REASONS = 0.3, 4
-"""Points from which a group of contributions has a line of its own, and how many have one."""
+"""The smallest points of a group that has its own line, and the largest number of such groups."""
 
 _MIN_PARTNERSHIP_RUNS: Final = 30
 _MIN_BAR_COLUMNS, _BAR_COLUMNS = 12, 24
@@ -107,11 +107,11 @@ _NAME_COLUMNS = 16
 _SHORT: Final = {name: names.thing.replace("_", "-") for name, names in OUTCOME_NAMES.items()}
 _HEADER_LINES: Final = 3
 _MIN_WIDE_BALLS: Final = 24
-"""Past balls that must fit if each takes two columns; else each takes one."""
+"""If fewer past balls fit with two columns each, every ball has one column."""
 
 _MAX_ATTENDED: Final = 2
 _MIN_EFFECT_POINTS: Final = 0.2
-"""Points of the page's outcome from which the effect of hiding one ball has a sign."""
+"""The smallest effect of one ball, in points, that has a sign."""
 
 
 class BallLabels:
@@ -181,7 +181,7 @@ _SEES: Final[Mapping[str, str]] = {
     "wicket_adjacent": "wickets",
     "boundary": "boundaries",
 }
-"""What a head of the scale ``whole`` sees, in a word or two; else its own name."""
+"""Short names of what a head of the scale ``whole`` sees."""
 
 
 def head_label(scale: str, key: str, head: HeadAttention) -> str:

@@ -33,15 +33,15 @@ from attnlens.render.page import WIDTH, frame_page, preformatted, render_page, r
 from attnlens.render.safe import clean
 
 WeightedBalls: TypeAlias = list[tuple[str, str, float]]
-"""Label, outcome and weight of balls that a head looked at."""
+"""The label, the outcome and the weight of each ball that a head attended to."""
 
 _HeadLine: TypeAlias = tuple[str, str | None, HeadAttention, WeightedBalls]
-"""A head's name, the only balls it sees, the head, and the balls that it looked at."""
+"""A head's name, its restriction, the head, and the balls that it attended to."""
 
 _MAX_ATTENDED_BALLS: Final = 6
 _NARROW_WIDTH, _WIDTH = 9.0, 19.0
 _MAX_WIDE_BALLS: Final = 40
-"""Of more balls each is narrow, has no label but the first of an over, and no frame."""
+"""With more balls, cells are narrow and without frames, and only an over's first has a label."""
 
 _OUTCOME_STYLES: Final[Mapping[str, str]] = {"W": "wicket", "4": "boundary", "6": "boundary"}
 _BARE: Final = {outcome: words.removeprefix("a ") for outcome, words in OUTCOME_WORDS.items()}

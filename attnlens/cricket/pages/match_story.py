@@ -32,7 +32,7 @@ from attnlens.render.prompt_template import MAX_PROMPT_TOKENS, Prompt, fence, ne
 from attnlens.render.safe import visible
 
 LEFT, ABOVE, BELOW, RADIUS = 40, 14, 42, 10
-"""Units left of a curve for its scale, above it, and below it for overs; and of a number's dot."""
+"""The margins of a curve: left for the scale, above, and below for overs; the radius of a dot."""
 
 _OVERS_BETWEEN_MARKS: Final = 5
 
@@ -59,7 +59,7 @@ class Shape:
 
 
 Address = Callable[[int, int], str]
-"""The address of a delivery's page, by innings and index."""
+"""A function from an innings and an index to the address of the delivery's page."""
 
 
 def score_of(side: InningsScore) -> str:
@@ -179,7 +179,7 @@ def _overs(balls: list[WinPoint]) -> Iterator[tuple[str, int]]:
 # ---- a card
 
 WIDTH, HEIGHT, EDGE = 1200, 630, 48
-"""Of the card, as pages that show links have it."""
+"""The size and the margin of the card; link previews have this size."""
 
 _MAX_CARD_MOMENTS: Final = 3
 _COLOURS: Final = {
@@ -277,20 +277,20 @@ def save_card(story: MatchStory, path: Path) -> None:
 
 SCREEN_LINES: Final = 40
 _MIN_MOMENTS: Final = 4
-"""Turning points, or surprises where there are none, that stay on a screen."""
+"""The number of moments below which a story is not shortened."""
 
 MARGIN, ROWS = 5, 4
-"""Columns left of the chart of who was winning, and its rows."""
+"""The columns left of the win probability chart, and the rows of the chart."""
 
 _MAX_SURPRISES: Final = 2
 _MIN_LISTED_POINTS, _MAX_LISTED_GROUPS = 0.3, 2
-"""Groups listed below a turning point."""
+"""The smallest points of a group listed below a moment, and the largest number of such groups."""
 
 _MAX_PLAYERS: Final = 3
 _CURVE_SIZE: Final = (860, 300)
 _MAX_PROMPT_ROWS: Final = 8
 _SIGNS: Final = {**VERDICTS, None: (" ", "not tested", "untold")}
-"""As `VERDICTS`, but a moment without a verdict was not tested."""
+"""`VERDICTS`, except that a moment without a verdict was not tested."""
 
 _USUALLY: Final = "Usually: at such a scoreboard in this competition."
 

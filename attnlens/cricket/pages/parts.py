@@ -47,21 +47,21 @@ VERDICTS: Final[Mapping[str | None, tuple[str, str, str]]] = {
     "cannot be told": ("?", "cannot be told", "untold"),
     None: ("○", "picture only", "picture"),
 }
-"""A verdict's sign, its words, and a short name."""
+"""The sign, the words and the short name of each verdict."""
 
 _REFERENCE: Final = ("=", "for comparison", "reference")
-"""The same for a claim about balls that anybody would guess, which is not a finding."""
+"""The same for the claim about the last balls, which any reader would guess."""
 
 _OUTCOME_SIGNS: Final[Mapping[str, str]] = {"0": "·", "wd": "w", "nb": "n", "bye": "b"}
-"""One character for an outcome; others are their own."""
+"""The sign of an outcome that is not its own sign."""
 
 TURNING: Final[tuple[Outcome, ...]] = ("0", "4", "6", "W")
-"""Outcomes after which the win probability is given."""
+"""The outcomes for which the page shows the win probability afterwards."""
 
 REMARKS: Final = frozenset(
     {"in_training", "ratings_from_later", "short_history", "no_history", "evidence_skipped"}
 )
-"""Cautions that stand last; the others tell of cricket that the model does not know."""
+"""Cautions to show last; the others are about cricket that is new to the model."""
 
 CAVEAT: Final = (
     "A weight says where the model looked, not that it mattered. Hiding balls takes them out of "

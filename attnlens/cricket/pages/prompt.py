@@ -44,14 +44,14 @@ _FIGURES: Final = {
 }
 
 LATEST: Final = 6
-"""Balls just before this one, which are in every prompt, as every supported claim and caution."""
+"""The number of previous balls that a prompt includes first, with all supported claims."""
 
 MAX_BALL_TOKENS: Final = 1600
 _MIN_PROBABILITY, _MIN_POINTS = 0.01, 0.2
-"""Outcomes and contributions below these are not in the tables."""
+"""Outcomes and contributions with smaller values are left out of the tables."""
 
 _MAX_LABELS: Final = 6
-"""Of a claim with more balls, their number and the last one are given."""
+"""For a claim with more balls, only their number and the last ball are given."""
 
 _ROOM: Final = (
     ("claims", 3),
@@ -65,11 +65,11 @@ _ROOM: Final = (
     ("claims", 99),
     ("past_balls", 99),
 )
-"""The order in which tables are given rows while there is room, and up to how many."""
+"""The order in which tables get rows while there is room, and each limit of rows."""
 
 _MOST_OF_A_NAME: Final = 40
 _LONGEST_NONCE: Final = "0a" * 8
-"""No other has more tokens: what is left out does not depend on chance."""
+"""No nonce has more tokens, so the random nonce does not change which rows fit."""
 
 
 def prompt_of(
