@@ -1,4 +1,4 @@
-"""Functions that describe attention weights: of records, torch tensors and numpy arrays."""
+"""Functions that describe the attention weights of records, torch tensors and numpy arrays."""
 
 from attnlens.attention.flow import rollout
 from attnlens.attention.focus import (

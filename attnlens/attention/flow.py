@@ -1,4 +1,4 @@
-"""Attribution across layers: attention rollout, and gradients of the whole prediction."""
+"""Attribution across all layers: attention rollout, and the KL-matched Jacobian."""
 
 from __future__ import annotations
 
@@ -20,14 +20,15 @@ from attnlens.recording.recording import Recording
 def rollout(layers: Sequence[Numbers] | Recording, rows: Positions = None) -> Floats:
     """Compute attention rollout: attention from the last layer to the inputs through all layers.
 
-    Each layer's matrix is the mean of its heads plus the identity for the residual connection, with
-    rows normalised to sum to 1. The matrices are multiplied from last to first. Only the selected
-    rows are multiplied, so one row costs ``layers · query · key`` operations.
+    For each layer, the mean of the heads is added to the identity matrix, which stands for the
+    residual connection. The rows are then normalised to sum to 1. The matrices of all layers are
+    multiplied, from the last layer to the first. Only the selected rows are multiplied, so a few
+    rows cost much less than all rows.
 
     Args:
-        layers: self-attention of each layer, first layer first, each ``(..., head, query, key)``
-            with as many queries as keys. Give records, tensors, arrays, a Hugging Face model's
-            ``attentions``, or a recording of one stack of layers.
+        layers: the self-attention of each layer, first layer first, each ``(..., head, query,
+            key)`` with equal numbers of queries and keys. Give records, tensors, arrays, the
+            ``attentions`` of a Hugging Face model, or a recording of one stack of layers.
         rows: the queries of the last layer, as in `attnlens.record`; all by default.
 
     Returns:
@@ -59,8 +60,7 @@ def rollout(layers: Sequence[Numbers] | Recording, rows: Positions = None) -> Fl
         heads = [layer[..., head, :, :] for head in range(layer.shape[-3])]
         paid = sum(as_floats(head).sum(-1) for head in heads) / len(heads)
         scaled = flow / (1.0 + paid)[..., None, :]
-        # One head at a time is converted to double precision; the mean of the heads is never
-        # stored.
+        # Convert only one head at a time to double precision, to save memory.
         flow = scaled + sum(scaled @ as_floats(head) for head in heads) / len(heads)
     return flow
 
@@ -83,16 +83,16 @@ def _stack(layers: Sequence[Numbers] | Recording) -> list[AttentionValues]:
 
 
 def kl_jacobian(logits: Tensor, items: Tensor) -> Floats:
-    """The KL-matched Jacobian: a gradient estimate, in nats, of each item's effect on the
-    prediction.
+    """Estimate the effect of each item on the prediction from gradients, in nats.
 
-    ``½ Σ_o p_o (∂ log p_o / ∂x_i · x_i)²``: gradient times input for all classes, weighted by the
-    Fisher metric. It is the second-order approximation of ``KL(p ‖ p with x_i set to zero)``.
+    The estimate is ``½ Σ_o p_o (∂ log p_o / ∂x_i · x_i)²``: gradient times input for all classes,
+    weighted by the Fisher metric. It is the second-order approximation of ``KL(p ‖ p with x_i set
+    to zero)``.
 
     Args:
         logits: the logits of the classes, ``(class,)``, computed from ``items``.
-        items: ``(item, width)``, optionally with a leading batch axis of size 1; it must require a
-            gradient.
+        items: the input, ``(item, width)``, optionally with a leading batch axis of size 1. It must
+            require a gradient.
 
     Returns:
         ``(item,)``, not negative. The graph of ``logits`` is kept.

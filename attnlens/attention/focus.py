@@ -1,7 +1,7 @@
 """How attention is distributed: entropy, the strongest keys and attention sinks.
 
 The functions accept a record, a recording with a single record, a tensor or an array. The last axis
-must be the keys. They return float64 numpy arrays, with NaN for a row whose weights are all 0.
+must be the keys. They return float64 numpy arrays. A row whose weights are all 0 gives NaN.
 """
 
 from __future__ import annotations
@@ -30,11 +30,13 @@ _BLOCK_CELLS: Final = 1 << 22
 
 
 def attention_of(values: Any) -> AttentionValues:
-    """Return the only record of a recording; convert lists to arrays; return other values
-    unchanged.
+    """Return the only record of a recording, or an array for a list.
+
+    Other values are returned unchanged.
 
     Raises:
-        InputError: the recording has no record or several, or the value contains no numbers.
+        InputError: the recording does not have exactly one record, or the value contains no
+            numbers.
     """
     if isinstance(values, Recording):
         records = values.records()
@@ -76,9 +78,9 @@ def weights_of(values: Numbers) -> Tensor | NDArray[np.generic]:
 
 
 def query_blocks(values: Numbers) -> Iterator[tuple[slice, Floats]]:
-    """Yield slices of queries with their weights ``(..., query, key)``.
+    """Yield the weights of successive blocks of queries, as a slice and ``(..., query, key)``.
 
-    A lazy record is split into blocks of a few queries.
+    A lazy record is split into blocks of a few queries. Other values are a single block.
     """
     values = attention_of(values)
     lazy = values.lazy if isinstance(values, AttentionRecord) else None
@@ -109,9 +111,10 @@ def as_flags(values: Numbers) -> Flags:
 
 
 def entropy(weights: Numbers) -> Floats:
-    """Shannon entropy over keys, ``(..., key) -> (...)``.
+    """Compute the Shannon entropy over keys, ``(..., key) -> (...)``.
 
-    The unit is nats: 0 if one key has all the weight, ``log n`` if ``n`` keys have equal weights.
+    The unit is nats. The entropy is 0 if one key has all the weight, and ``log n`` if ``n`` keys
+    have equal weights.
     """
     parts = []
     for _, shares in query_blocks(weights):
@@ -121,22 +124,23 @@ def entropy(weights: Numbers) -> Floats:
 
 
 def nats_of(shares: Floats) -> Floats:
-    """``-p log p`` of every weight, 0 for a weight of 0; the sum over keys is the entropy."""
+    """Return ``-p log p`` of every weight, 0 for a weight of 0. The sum over keys is entropy."""
     with np.errstate(divide="ignore", invalid="ignore"):
         nats: Floats = -np.where(shares > 0, shares * np.log(shares), 0.0)
     return nats
 
 
 def join_blocks(parts: list[Floats], axis: int = -1) -> Floats:
-    """Join blocks of queries; a single block may lack the axis to join along."""
+    """Join the results of blocks of queries. A single block may lack the axis to join along."""
     return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=axis)
 
 
 def entropy_bounds(numbers: Numbers, residual: Numbers, keys: int) -> tuple[Floats, Floats]:
-    """Bounds of the entropy of rows of which only the strongest keys are known.
+    """Return bounds of the entropy of rows of which only the strongest keys are known.
 
-    The entropy is greatest if the rest is spread evenly. It is least if as few keys as possible
-    have the rest, each with at most the weight of the weakest known key.
+    The upper bound assumes that the rest is spread evenly over the other keys. The lower bound
+    assumes that as few keys as possible have the rest, none with more weight than the weakest known
+    key.
 
     Args:
         numbers: the weights of the strongest keys, ``(..., k)``.
@@ -169,9 +173,9 @@ def entropy_bounds(numbers: Numbers, residual: Numbers, keys: int) -> tuple[Floa
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Strongest:
-    """The keys with the largest weights, descending, ``(..., count)``; ties by position.
+    """The keys with the largest weights of each row, ``(..., count)``, the largest weight first.
 
-    ``labels`` are the labels of a record's keys, as str.
+    Equal weights are ordered by position. ``labels`` are the labels of the keys of a record.
     """
 
     positions: Integers
@@ -180,8 +184,9 @@ class Strongest:
 
 
 def strongest_keys(weights: Numbers, count: int) -> Strongest:
-    """Return the ``count`` keys with the largest weights of every row, or all keys if there are
-    fewer.
+    """Return the ``count`` keys with the largest weights of every row.
+
+    If there are fewer keys, all of them are returned.
 
     Args:
         weights: ``(..., key)``.
@@ -222,8 +227,8 @@ def looked_at(weights: NDArray[np.floating[Any]], *, every_key: bool = False) ->
     """Return the arguments of `sinks` for weights ``(..., query, key)``, as ``(3, ..., key)``.
 
     Args:
-        every_key: whether a query that attends to any key can see every key; else it can see the
-            keys to which any head attends at that query.
+        every_key: if true, a query that attends to any key is assumed to see every key. If false, a
+            query is assumed to see the keys to which any head attends at that query.
     """
     visible = (weights > 0).any(tuple(range(weights.ndim - 2)), keepdims=True)
     if every_key:
@@ -236,15 +241,15 @@ def looked_at(weights: NDArray[np.floating[Any]], *, every_key: bool = False) ->
 
 
 def sinks(paid: Floats, even: Floats, queries: Floats) -> Flags:
-    """Which keys are sinks of a head: keys with much of its attention, whatever the query is.
+    """Return which keys are sinks of a head: they get much of its attention from all queries.
 
-    A sink has on average at least `_SINK_SHARE` of the attention and at least `_SINK_LIFT` times
-    its share under uniform attention. A key is not a sink if fewer than `_SINK_QUERIES` queries see
-    it, or fewer than half as many as see the most-seen key.
+    A sink has on average at least `_SINK_SHARE` of the attention, and at least `_SINK_LIFT` times
+    its share under uniform attention. At least `_SINK_QUERIES` queries must see the key. Their
+    number must also be at least half the number of queries that see the most-seen key.
 
     Args:
-        paid: the sum of each key's weights over the queries that see this key and at least one
-            other, ``(..., key)``.
+        paid: the sum of each key's weights, ``(..., key)``. The sum is over the queries that see
+            this key and at least one other key.
         even: the same sum under uniform attention.
         queries: the number of these queries.
 
@@ -261,14 +266,16 @@ def sinks(paid: Floats, even: Floats, queries: Floats) -> Flags:
 def sink_items(
     attention: Iterable[Numbers], labels: Sequence[object] | None, special: Iterable[int] = ()
 ) -> tuple[int, ...]:
-    """The positions of sinks: special tokens, and sinks of at least a share `_SINK_HEADS` of heads.
+    """Return the positions of special tokens, and of keys that are sinks of many heads.
 
-    Of the latter, only the first item and separators (labels without a letter or digit) count,
-    because heads may attend to a word for its meaning.
+    A key counts if it is a sink of at least a share `_SINK_HEADS` of the heads, and if it is the
+    first item or a separator. A separator is a label without a letter or digit. Other keys do not
+    count, because heads may attend to a word for its meaning.
 
     Args:
         attention: ``(batch, head, query, key)`` of each site, over the same keys.
-        special: positions of special tokens.
+        labels: the labels of the keys, if any.
+        special: the positions of special tokens.
     """
     none: Floats = np.zeros(())
     paid = [sum((looked_at(rows) for _, rows in query_blocks(layer)), none) for layer in attention]

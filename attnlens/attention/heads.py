@@ -22,17 +22,17 @@ from attnlens.recording.attention_record import AttentionRecord
 
 
 def past_shares(weights: Floats) -> Floats:
-    """Weights normalised to sum to 1 over keys, ``(row, head, key)``; NaN for a row of zeros."""
+    """Normalise weights to sum to 1 over keys, ``(row, head, key)``. A row of zeros becomes NaN."""
     total = weights.sum(-1, keepdims=True)
     with np.errstate(invalid="ignore"):
         return np.where(total > 0, weights / total, np.nan)
 
 
 def built_in(bias: Floats, content: Floats, visible: Flags) -> Floats:
-    """The share of the logits' variance over visible keys that is due to biases, ``(..., key) ->
-    (...)``.
+    """Return the share of the logits' variance over visible keys that is due to biases.
 
-    NaN if fewer than two keys are visible, or the logits do not vary.
+    The shapes are ``(..., key) -> (...)``. The result is NaN if fewer than two keys are visible, or
+    if the logits do not vary.
     """
     enough = visible.sum(-1) >= 2
     counted = visible | ~enough[..., None]
@@ -42,11 +42,11 @@ def built_in(bias: Floats, content: Floats, visible: Flags) -> Floats:
 
 
 def relation_shares(shares: Floats, held: Floats) -> Floats:
-    """The share of each head's attention that goes to the keys of each relation.
+    """Return the share of each head's attention that goes to the keys of each relation.
 
     Args:
-        shares: `past_shares`, ``(row, head, key)``.
-        held: the degree to which each key has each relation, 0 to 1, ``(row, key, relation)``.
+        shares: the normalised weights from `past_shares`, ``(row, head, key)``.
+        held: how strongly each key has each relation, 0 to 1, ``(row, key, relation)``.
 
     Returns:
         ``(row, head, relation)``.
@@ -56,23 +56,25 @@ def relation_shares(shares: Floats, held: Floats) -> Floats:
 
 
 def uniform_shares(held: Floats, visible: Flags) -> Floats:
-    """`relation_shares` under uniform attention to visible keys, ``(row, relation)``."""
+    """Return `relation_shares` under uniform attention to visible keys, ``(row, relation)``."""
     even = past_shares(visible[:, None].astype(float))
     return relation_shares(even, held)[:, 0]
 
 
 def shares_by_distance(shares: Floats, held: Floats, visible: Flags, distance: Integers) -> Floats:
-    """`relation_shares` if each key had the head's mean share of attention at its distance.
+    """Return `relation_shares` under the assumption that attention depends only on distance.
+
+    Each key gets the head's mean share of attention at the distance of the key.
 
     Args:
-        shares: ``(row, head, key)``.
-        held: ``(row, key, relation)``.
-        visible: ``(row, key)``.
-        distance: the distance of each key, from 1, ``(row, key)``; ignored for keys that are not
-            visible.
+        shares: the normalised weights, ``(row, head, key)``.
+        held: how strongly each key has each relation, ``(row, key, relation)``.
+        visible: which keys are visible, ``(row, key)``.
+        distance: the distance of each key, from 1, ``(row, key)``. It is ignored for keys that are
+            not visible.
 
     Returns:
-        ``(row, head, relation)``; if the actual share is larger, distance does not explain the
+        ``(row, head, relation)``. If the actual share is larger, distance does not explain the
         difference.
     """
     heads = shares.shape[1]
@@ -88,10 +90,10 @@ def shares_by_distance(shares: Floats, held: Floats, visible: Flags, distance: I
 
 
 def departure(share: Floats, uniform: Floats) -> Floats:
-    """How far a share differs from the share under uniform attention: the divergence in nats.
+    """Return how far a share differs from the share under uniform attention, in nats.
 
-    ``share·log(share/uniform) + (1 - share)·log((1 - share)/(1 - uniform))``: the part of a head's
-    divergence from uniform attention that the relation alone explains.
+    The result is ``share·log(share/uniform) + (1 - share)·log((1 - share)/(1 - uniform))``. This is
+    the part of a head's divergence from uniform attention that the relation alone explains.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         inside = np.where(share > 0, share * np.log(share / uniform), 0.0)
@@ -102,10 +104,10 @@ def departure(share: Floats, uniform: Floats) -> Floats:
 
 @contextmanager
 def columns_replaced(module: nn.Module, columns: slice, value: Tensor) -> Iterator[None]:
-    """While the block runs, replace some columns of a module's input with ``value``.
+    """Replace some columns of a module's input with ``value`` while the block runs.
 
-    With the output projection of the heads, a head's columns and the head's mean output, this is
-    mean ablation of the head.
+    This can compute the mean ablation of a head. The module is then the output projection of the
+    heads, the columns are those of the head, and the value is the head's mean output.
     """
 
     def change(_: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -122,7 +124,7 @@ def columns_replaced(module: nn.Module, columns: slice, value: Tensor) -> Iterat
 
 @contextmanager
 def keys_hidden(probe: nn.Module, head: int, share: Tensor) -> Iterator[None]:
-    """While the block runs, hide keys from one head and renormalise the other weights.
+    """Hide keys from one head while the block runs, and renormalise the other weights.
 
     Args:
         probe: the module through which the weights ``(batch, head, query, key)`` pass.
@@ -149,32 +151,33 @@ def keys_hidden(probe: nn.Module, head: int, share: Tensor) -> Iterator[None]:
 
 
 def earlier_token(length: int, back: int = 1) -> Flags:
-    """A mask ``(query, key)``: the key ``back`` positions before the query; 1 is the previous
-    token.
+    """Return a mask ``(query, key)`` that is True at the key ``back`` positions before the query.
+
+    With the default ``back=1``, this is the previous token.
     """
     return np.eye(length, k=-back, dtype=np.bool_)
 
 
 def first_token(length: int) -> Flags:
-    """A mask ``(query, key)`` that is True at the first key for every query except the first."""
+    """Return a mask ``(query, key)`` that is True at the first key, except for the first query."""
     flags = np.zeros((length, length), np.bool_)
     flags[1:, :1] = True
     return flags
 
 
 def duplicate_token(tokens: Sequence[object]) -> Flags:
-    """A mask ``(query, key)``: earlier keys with the same token as the query."""
+    """Return a mask ``(query, key)`` that is True at earlier keys with the query's token."""
     numbers: dict[object, int] = {}
-    # Elements of a tensor are tensors, which are never equal to each other as keys of a dict.
+    # Tensors are hashed by identity, so two equal elements would be different keys of a dict.
     plain = (token.item() if hasattr(token, "item") else token for token in tokens)
     codes = np.array([numbers.setdefault(token, len(numbers)) for token in plain], np.int64)
     return np.tril(codes[:, None] == codes, -1)
 
 
 def induction(tokens: Sequence[object]) -> Flags:
-    """A mask ``(query, key)``: keys directly after an earlier occurrence of the query's token.
+    """Return a mask ``(query, key)`` that is True after an earlier occurrence of the query's token.
 
-    In the sequence ``A B ... A``, the last ``A`` is related to ``B``.
+    In the sequence ``A B ... A``, the mask is True for the last ``A`` as query and ``B`` as key.
 
     Reference:
         Olsson et al. 2022, "In-context Learning and Induction Heads".
@@ -188,7 +191,8 @@ def induction(tokens: Sequence[object]) -> Flags:
 class RelationScores:
     """The share of attention that goes to the keys of a relation, ``(..., head)``.
 
-    Means over the queries with at least one such key; NaN if there is no such query.
+    The scores are means over the queries with at least one such key. They are NaN if there is no
+    such query.
 
     Attributes:
         share: the share of attention, 0 to 1.
@@ -202,7 +206,7 @@ class RelationScores:
 
     @property
     def lift(self) -> Floats:
-        """``share / even``; 1 means no preference."""
+        """The ratio ``share / even``. A ratio of 1 means no preference for the relation."""
         with np.errstate(divide="ignore", invalid="ignore"):
             return self.share / self.even
 
@@ -213,13 +217,13 @@ def relation_scores(weights: Numbers, relation: Numbers) -> RelationScores:
     A key counts as visible to a query if any head, in any sequence, gives it weight at that query.
 
     Args:
-        weights: ``(..., query, key)``, usually ``(batch, head, query, key)``. If a record kept only
-            some queries, flags for all queries may be given.
-        relation: flags that broadcast to ``weights``, such as ``(query, key)``, or ``(batch, 1,
-            query, key)`` if each sequence has its own flags.
+        weights: ``(..., query, key)``, usually ``(batch, head, query, key)``.
+        relation: flags that can be broadcast to ``weights``, such as ``(query, key)``, or ``(batch,
+            1, query, key)`` if each sequence has different flags. If a record kept only some
+            queries, the flags of all queries may be given.
 
     Raises:
-        InputError: the shapes do not broadcast.
+        InputError: the shapes do not fit.
     """
     weights = attention_of(weights)
     shares = as_floats(weights)

@@ -48,12 +48,13 @@ Picture = tuple[NDArray[np.uint16], NDArray[np.uint16]]
 
 
 def choose(recording: Recording, **kwargs: str | None) -> Recording:
-    """Select part of a recording by words: ``site``, ``batch``, ``head``, ``query``.
+    """Select part of a recording by ``site``, ``batch``, ``head`` and ``query``.
 
-    A word is a label of the axis, else a position. Records without that axis are left out.
+    A word selects the positions with that label, or else the position with that number. Records
+    without the axis are left out.
 
     Raises:
-        InputError: no position has that name.
+        InputError: no site or position has that name, or no record has the axis.
     """
     records = list(recording.records())
     if (site := kwargs.get("site")) is not None:
@@ -84,7 +85,7 @@ def _chosen(record: AttentionRecord, axis: str, word: str) -> AttentionRecord:
 
 
 def sites_data(recording: Recording) -> list[Json]:
-    """Describe every record, without its weights, in order."""
+    """Return a description of every record, in order and without its weights."""
     return [
         {
             "site": record.site,
@@ -107,9 +108,10 @@ def has_weights(record: AttentionRecord) -> bool:
 
 
 def rows_data(record: AttentionRecord, count: int = _N_STRONGEST) -> list[Json]:
-    """The entropy (nats) and the strongest keys of every row of a record.
+    """Return the entropy (nats) and the strongest keys of every row of a record.
 
-    The entropy is ``None`` if a row's weights are all 0. For a top-k record, only bounds are given.
+    The entropy of a row is ``None`` if all its weights are 0. For a top-k record, the entropy is
+    ``None`` too, and only its bounds are given.
     """
     *leads, keys = (record.names(index) for index in range(len(record.axes)))
     rows = record.rows if _has_queries(record) else None
@@ -139,7 +141,7 @@ def rows_data(record: AttentionRecord, count: int = _N_STRONGEST) -> list[Json]:
 def _called(
     record: AttentionRecord, leads: Sequence[Sequence[str]], lead: int, row: int
 ) -> dict[str, str]:
-    """The label of a row on each axis except the last."""
+    """Return the label of a row on each axis except the last."""
     shape = tuple(len(names) for names in leads[:-1])
     indices = [*map(int, np.unravel_index(lead, shape) if shape else ()), row]
     return {
@@ -150,19 +152,26 @@ def _called(
 def maps_data(
     recording: Recording, *, most_cells: int = _MAX_CELLS, most_bytes: int = _MAX_BYTES
 ) -> Json:
-    """All heat maps of a recording, reduced if necessary to fit in a page.
+    """Return all heat maps of a recording, reduced if necessary to fit in a page.
 
     Returns:
-        ``notes`` on maps that were reduced or left out; ``levels`` and ``bend``, the quantization;
-        ``sink``, its definition in words; and ``records``, each with the fields of `sites_data`,
-        ``block`` (the number of queries and keys per cell), ``queries`` and ``keys`` (their
-        labels), ``maps``: per batch and head ``lead`` (their labels), ``top`` (the largest weight),
-        ``sinks`` (columns with a sink) and ``rest`` (the largest weight outside these columns);
-        and ``packed``: all maps, compressed with zlib. A packed map has its cells column by column,
-            with one byte per cell, or two if ``levels`` needs them, padded to 2 bytes. Then follow
-            the lower and the upper bound of each row's entropy, two bytes each, in units of
-            1/`_ENTROPY_STEPS` nats; `_NO_ENTROPY` marks a row of zeros.
-        The weight of a cell is ``top * bend * ((1 + 1 / bend) ** (cell / levels) - 1)``.
+        a dictionary. The weight of a cell is ``top * bend * ((1 + 1 / bend) ** (cell / levels) -
+        1)``.
+
+        - ``notes``: a note if records without weights were left out.
+        - ``levels`` and ``bend``: the parameters of the quantization.
+        - ``sink``: the definition of a sink in words.
+        - ``records``: for each record, the fields of `sites_data` and the four fields below.
+
+        - ``block``: the number of queries and of keys per cell.
+        - ``queries`` and ``keys``: their labels.
+        - ``maps``: for each batch and head, the labels (``lead``), the largest weight (``top``),
+          the columns with a sink (``sinks``), and the largest weight outside these columns
+          (``rest``).
+        - ``packed``: all maps, compressed with zlib. The cells of a map come column by column, with
+          one byte per cell, or two bytes if ``levels`` needs them. They are padded to 2 bytes. The
+          lower and the upper bound of each row's entropy follow, with two bytes each, in units of
+          1/`_ENTROPY_STEPS` nats. `_NO_ENTROPY` marks a row of zeros.
 
     Raises:
         InputError: there are too many maps to fit even at their smallest size.
@@ -197,7 +206,7 @@ def maps_data(
     byte_limit = max(most_bytes, int(_CELL_BYTES * cells))
     levels, packed = _packed(record_pictures, byte_limit)
     if sum(map(len, packed)) * 4 > byte_limit * 3:
-        with suppress(InputError):  # many maps may be too small to be reduced further
+        with suppress(InputError):  # maps of the smallest size cannot be reduced
             return maps_data(recording, most_cells=cells // 2, most_bytes=most_bytes)
     for entry, content in zip(entries, packed, strict=True):
         entry["packed"] = content
@@ -247,7 +256,7 @@ def _sides(record: AttentionRecord) -> tuple[int, int]:
 
 
 def _leads(record: AttentionRecord) -> list[tuple[int, ...]]:
-    """Every position of the axes before the last two."""
+    """Return every position of the axes before the last two."""
     return list(np.ndindex(record.sizes[:-2]))
 
 
@@ -256,7 +265,7 @@ def _has_queries(record: AttentionRecord) -> bool:
 
 
 class _WeightCheck:
-    """Count rows that are not valid attention: negative, not numbers, or not summing to 1."""
+    """Counts rows that are not valid attention: negative, not finite, or not summing to 1."""
 
     def __init__(self, record: AttentionRecord) -> None:
         self._sums_to_one = record.axes[-1].name == "key"
@@ -269,11 +278,11 @@ class _WeightCheck:
         self.wrong_sums = 0
 
     def add(self, start: int, weights: NDArray[np.float32]) -> None:
-        """Count a block of rows ``(map, row, key)``; ``start`` is the index of its first row."""
+        """Count a block of rows ``(map, row, key)``. ``start`` is the index of its first row."""
         held: NDArray[Any] = weights
         if self._residual is not None:
             rest = self._residual.reshape(len(weights), -1)[:, start : start + weights.shape[1]]
-            # What is left of 1 can be below 0 by rounding.
+            # By rounding, the residual can be slightly below 0.
             rest = np.where(np.abs(rest) < self._tolerance, np.abs(rest), rest)
             held = np.concatenate([weights, rest[..., None]], -1)
         kinds = zip(self.counts, (np.isnan(held), np.isinf(held), held < 0), strict=True)
@@ -289,7 +298,7 @@ class _WeightCheck:
             self.sums += [float(sums[wrong].min()), float(sums[wrong].max())]
 
     def notes(self) -> list[str]:
-        """A sentence for each kind of fault found."""
+        """Return a sentence for each kind of fault that was found."""
         notes = [
             f"{number} of {self.rows} rows hold {kind} weights, which are drawn as 0"
             for kind, number in self.counts.items()
@@ -305,10 +314,10 @@ class _WeightCheck:
 
 
 def weight_notes(record: AttentionRecord) -> list[str]:
-    """Describe faults of a record's weights, with one sentence for each kind of fault.
+    """Return a sentence for each kind of fault in a record's weights.
 
     A row of zeros, whose keys are all hidden, is valid. Sums of 16-bit weights may differ from 1 by
-    up to 1%, others by up to 0.1%.
+    up to 1%. Other sums may differ by up to 0.1%.
     """
     check = _WeightCheck(record)
     for start, weights, _, _ in _measured(record):
@@ -319,7 +328,7 @@ def weight_notes(record: AttentionRecord) -> list[str]:
 def _maps(
     record: AttentionRecord, tall: int, wide: int
 ) -> tuple[list[Json], list[Picture], _WeightCheck]:
-    """The maps of a record, their pictures, and the check of its weights."""
+    """Return the maps of a record, their pictures, and the check of its weights."""
     queries, keys = _sides(record)
     count = len(_leads(record))
     rows, columns = -(-queries // tall), -(-keys // wide)
@@ -370,8 +379,7 @@ def _pictures(cells: NDArray[np.float32], bounds: NDArray[np.float32]) -> list[P
 def _measured(
     record: AttentionRecord, multiple: int = 1
 ) -> Iterator[tuple[int, NDArray[np.float32], Floats, Floats]]:
-    """Yield blocks of rows: the first row, weights ``(map, row, key)``, and bounds of their
-        entropy.
+    """Yield blocks of rows: the first row, weights ``(map, row, key)``, and two entropy bounds.
 
     Every block except the last has a multiple of ``multiple`` rows.
     """

@@ -1,12 +1,12 @@
-"""A claim, and the null distribution that its test compares it with.
+"""A claim, and the null distribution against which the claim is tested.
 
-A claim says that some items mattered to a prediction, or that a head's attention to them did. An
-item is a key of attention, such as a word or a frame. To test a claim, its items are hidden from
-the whole model or from a single head.
+A claim says that some items mattered to a prediction, or that a head's attention to these items
+mattered. An item is a key of attention, such as a word or a frame. To test a claim, its items are
+hidden from the whole model or from a single head.
 
-The null distribution holds the summed effects of other sets of the same size. If the claim's items
-were drawn in the same way as these control sets, every rank of its sum would be equally likely, so
-p is exact.
+The null distribution contains the summed effects of control sets, which are other sets of the same
+size. If the claim's items were drawn at random like the control sets, every rank of their sum would
+be equally likely. The p-value is therefore exact.
 """
 
 from __future__ import annotations
@@ -44,31 +44,32 @@ class Pool:
 
     @property
     def n_sets(self) -> int:
-        """The number of distinct sets, including the claim's own."""
+        """The number of distinct sets, including the set of the claim."""
         return math.comb(len(self.window), self.size)
 
     def seed(self, seed: int) -> tuple[int, int]:
-        """The seed of the draws: ``seed``, and a hash of the pool's integers.
+        """Return the seed of the draws: ``seed``, and a hash of the pool's integers.
 
-        It depends on no name and no integer type, so that renaming items changes no p-value.
+        The hash does not depend on names or on the integer type, so renaming items changes no
+        p-value.
         """
         numbers = np.array([1, len(self.window), self.size, *self.window], "<i8")
         return int(seed), zlib.crc32(numbers.tobytes())
 
     def best_set(self, statistics: Mapping[int, float]) -> tuple[int, ...]:
-        """The set of the pool with the largest sum."""
+        """Return the set of the pool with the largest sum of statistics."""
         ranked = sorted(self.window, key=statistics.__getitem__, reverse=True)
         return tuple(ranked[: self.size])
 
     def sample(self, generator: np.random.Generator, sets: int) -> list[tuple[int, ...]]:
-        """Draw sets at random, one by one."""
+        """Draw random sets of items."""
         rows = np.asarray(self.window)[self._draws(generator, sets)]
         return [tuple(row) for row in np.sort(rows, axis=1).tolist()]
 
     def null(
         self, statistics: Mapping[int, float], generator: np.random.Generator
     ) -> NullDistribution:
-        """The sums of all sets, or of `N_DRAWS` random sets."""
+        """Return the sums of all sets, or of `N_DRAWS` random sets if there are too many."""
         values = np.array([statistics[item] for item in self.window])
         if self.n_sets <= MAX_ENUMERATED_SETS:
             sums = [math.fsum(row) for row in itertools.combinations(values.tolist(), self.size)]
@@ -83,8 +84,10 @@ class Pool:
 
 @dataclass(frozen=True, eq=False)
 class NullDistribution:
-    """The statistics ``(set,)`` of random control sets, or of all sets including the claim's
-    own.
+    """The statistics of the control sets, ``(set,)``.
+
+    If ``exhaustive`` is true, all possible sets are included, even the claim's own set. Otherwise,
+    the sets were drawn at random.
     """
 
     values: Floats
@@ -95,10 +98,10 @@ class NullDistribution:
         return _TIE * float(np.abs(self.values).max(initial=0.0))
 
     def p_high(self, statistic: float) -> float:
-        """One-sided p: the share of sets with a statistic at least as large.
+        """Return the one-sided p-value: the share of sets with a statistic at least as large.
 
-        p is exact if all sets were enumerated; else it is ``(1 + #{value >= statistic}) / (draws +
-        1)``.
+        The p-value is exact if all sets were enumerated. Otherwise, it is ``(1 + #{value >=
+        statistic}) / (draws + 1)``.
 
         Reference:
             Phipson & Smyth 2010, "Permutation P-values Should Never Be Zero".
@@ -106,7 +109,7 @@ class NullDistribution:
         return self._p(int((self.values >= statistic - self._slack).sum()))
 
     def p_low(self, statistic: float) -> float:
-        """One-sided p: the share of sets with a statistic at least as small."""
+        """Return the one-sided p-value: the share of sets with a statistic at least as small."""
         return self._p(int((self.values <= statistic + self._slack).sum()))
 
     def _p(self, count: int) -> float:
@@ -118,21 +121,22 @@ class NullDistribution:
 class ReferenceDistribution:
     """The distribution of a standardised effect among items of other inputs.
 
-    ``values (level,)`` are the quantiles at ``levels (level,)``; both increase.
+    ``values`` are the quantiles at ``levels``. Both have shape ``(level,)`` and increase.
     """
 
     values: Floats
     levels: Floats
 
     def p_high(self, statistic: float) -> float:
-        """The share of reference items with an effect at least as large; at least the smallest
-        tail level.
+        """Return the share of reference items with an effect at least as large.
+
+        The share is never less than the smallest tail level, ``1 - levels[-1]``.
         """
         below = np.interp(statistic, self.values, self.levels)
         return float(np.clip(1 - below, 1 - self.levels[-1], 1.0))
 
     def p_low(self, statistic: float) -> float:
-        """The share of reference items with an effect at least as small."""
+        """Return the share of reference items with an effect at least as small."""
         return self.mirrored().p_high(-statistic)
 
     def mirrored(self) -> ReferenceDistribution:
@@ -140,7 +144,7 @@ class ReferenceDistribution:
         return ReferenceDistribution(-self.values[::-1], 1 - self.levels[::-1])
 
     def rarity(self, statistic: float) -> float:
-        """The share of reference items whose effect, in either direction, is at least as large."""
+        """Return the share of reference items whose effect of either sign is at least as large."""
         size = abs(statistic)
         return min(1.0, self.p_high(size) + self.p_low(-size))
 
@@ -160,7 +164,7 @@ _ROUNDING: Final = 1e-3
 def check_probabilities(
     predict: Predict, masks: NDArray[np.bool_], outcomes: int | None = None
 ) -> Floats:
-    """Return the model's probabilities for each mask, ``(mask, outcome)``.
+    """Return the model's probabilities for each mask, ``(mask, outcome)``, after checking them.
 
     Raises:
         InputError: the model did not return one row of probabilities for each mask.
@@ -188,13 +192,16 @@ class Claim:
     """A statement derived from attention, and the items to hide to test it.
 
     Attributes:
+        text: the statement.
+        removed: the items to hide.
         window: the items from which ``removed`` could have been chosen.
-        beyond: the columns of `attnlens.evidence.trial.Trial.structure` that must not explain the
-            effect: their part is subtracted before the test.
+        beyond: columns of `attnlens.evidence.trial.Trial.structure` that must not explain the
+            effect. The part of the effect that these columns explain is subtracted before the test.
         raises: the outcomes (columns) that the items raise, if ``text`` says so.
         lift: the mean weight of the items divided by the mean weight of all items, if the text says
-            that a head attended to them. Below `MIN_LIFT`, the claim is not tested.
-        first: whether the claim is tested before the others about the model, at its own level.
+            that a head attended to them. If the lift is below `MIN_LIFT`, the claim is not tested.
+        first: whether the claim is tested before the other claims about the model, at its own
+            level.
         site: where the items are hidden: `MODEL`, or the name of a head.
     """
 
@@ -209,7 +216,10 @@ class Claim:
 
     @property
     def family(self) -> str:
-        """The claims with which p is corrected together; empty for a claim without a window."""
+        """The name of the family of claims whose p-values are corrected together.
+
+        A claim without a window belongs to the family ``"known"``.
+        """
         if not self.window:
             return "known"
         return "model" if self.site == MODEL else "head"
@@ -233,8 +243,11 @@ class AblationSite:
     """A place where items can be hidden: the whole model, or one head.
 
     Attributes:
+        predict: a function from masks to probabilities, see `Predict`.
         items: the items, in the order of the masks' columns.
-        translate: converts a claim to these items, if they differ from the items of the model.
+        translate: a function that converts a claim to the items of this site. None if they are the
+            items of the model.
+        outcomes: the number of outcomes; None if it is not known.
     """
 
     predict: Predict
@@ -253,8 +266,9 @@ class AblationSite:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LeaveOneOut:
-    """Probabilities ``(outcome,)`` with nothing hidden and without each item, and each effect
-    in nats.
+    """The probabilities with nothing hidden, the probabilities without each item, and each effect.
+
+    All probabilities are ``(outcome,)``. An effect is the effect of hiding one item, in nats.
     """
 
     full: Floats
@@ -270,15 +284,15 @@ class ClaimTest(Generic[C]):
         full: the probabilities with nothing hidden, ``(outcome,)``.
         probabilities: the probabilities with all items of the claim hidden, ``(outcome,)``.
         effect: the effect of hiding the items together, in nats.
-        singles: the effect of each item alone, in the order of ``claim.removed``: the decrease of
-            the log-odds of the explained outcome when the item is hidden (positive: the item raises
-            the outcome), or nats.
+        singles: the effect of each item alone, in the order of ``claim.removed``. The effect is the
+            decrease of the log-odds of the explained outcome when the item is hidden, so it is
+            positive if the item raises the outcome. Without an explained outcome, the effect is in
+            nats.
         share: the effect at a head divided by the effect of hiding the same items from the whole
             model, at most 1; ``None`` for a claim about the model.
         null_effects: the summed effects of the control sets in nats; empty if the claim is not
             tested.
-        statistic: the test statistic: the sum of
-            `attnlens.evidence.trial.Trial.item_statistics`.
+        statistic: the test statistic: the sum of `attnlens.evidence.trial.Trial.item_statistics`.
         null_statistics: the statistic of each control set.
         p: the one-sided p-value for a statistic at least as large; ``None`` if the claim is not
             tested.
@@ -286,8 +300,8 @@ class ClaimTest(Generic[C]):
         p_best: the p-value of the best set of the same size.
         best_matters: whether hiding the best set has a noticeable effect in the claimed direction.
         untested: the judgement of a claim that is not tested.
-        removed: the items as the site numbers them.
-        q: p corrected for the number of claims in the family.
+        removed: the hidden items, numbered as at the site.
+        q: the p-value, corrected for the number of claims in the family.
         outcomes_replaced: the same claim, tested with the outcomes of its items replaced.
         control_probs: the probabilities with each of ``control_sets`` hidden, ``(set, outcome)``,
             if requested.
@@ -320,7 +334,7 @@ class ClaimTest(Generic[C]):
         return 100 * (self.probabilities - self.full)
 
     def log_odds_change(self, outcomes: Sequence[int]) -> float:
-        """The decrease of the log-odds of these outcomes when the items are hidden.
+        """Return the decrease of the log-odds of these outcomes when the items are hidden.
 
         A positive value means that the items raise the outcomes.
         """
@@ -336,9 +350,7 @@ class ClaimTest(Generic[C]):
 
     @property
     def verdict(self) -> Verdict | None:
-        """The verdict; ``None`` before `attnlens.evidence.trial.judge_tests`, or if nothing is
-        claimed.
-        """
+        """The verdict; ``None`` before the claim is judged, and for a claim that is not judged."""
         return self.judgement.verdict
 
     @property

@@ -1,9 +1,10 @@
-"""How faithful an attribution is: removal metrics, rank correlations and random controls.
+"""Measures of how faithful an attribution is: removal metrics, correlations and controls.
 
 ``predict(masks)`` returns the probabilities ``(mask, class)`` if only the parts with a true mask
-are visible. ``y`` is the log-odds of the class that is most likely with all parts. Each metric is
-also computed in nats, as ``KL(full ‖ remaining parts)``, in which parts of opposite sign do not
-cancel.
+are visible. ``y`` is the log-odds of the class that is most likely with all parts.
+
+Each removal metric is computed in log-odds and also in nats, as ``KL(full ‖ remaining parts)``. In
+nats, parts with effects of opposite sign do not cancel.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ HIGH_IS_FAITHFUL: Final[dict[str, bool]] = {
 
 
 def ranks(values: Floats) -> Floats:
-    """Ranks from 1 along the last axis; equal values get their mean rank."""
+    """Return ranks from 1 along the last axis. Equal values get their mean rank."""
     flat = np.asarray(values, dtype=float).reshape(-1, np.shape(values)[-1])
     ranked = np.empty_like(flat)
     for row, vector in enumerate(flat):
@@ -63,17 +64,22 @@ def _correlation(floats: Floats, other: Floats) -> float:
 
 
 def spearman(scores: Floats, effects: Floats) -> float:
-    """Rank correlation of two vectors; 0 if either is constant or has fewer than 2 entries."""
+    """Return the rank correlation of two vectors.
+
+    The result is 0 if a vector is constant or has fewer than 2 entries.
+    """
     if len(scores) < 2:
         return 0.0
     return _correlation(ranks(scores), ranks(effects))
 
 
 def partial_spearman(scores: Floats, effects: Floats, floats: Floats) -> float:
-    """Rank correlation of two vectors, controlling for others; 0 if these fix the order of either.
+    """Return the rank correlation of two vectors, controlling for other variables.
+
+    The result is 0 if these variables determine the order of either vector.
 
     Args:
-        floats: the variables held fixed, ``(n,)`` or ``(vectors, n)``. Only their ranks matter.
+        floats: the other variables, ``(n,)`` or ``(vectors, n)``. Only their ranks matter.
     """
     if len(scores) < 2:
         return 0.0
@@ -87,7 +93,7 @@ def partial_spearman(scores: Floats, effects: Floats, floats: Floats) -> float:
 
 
 def auc(scores: Floats, positive: Flags) -> float | None:
-    """The area under the ROC curve; ``None`` if all items are positive or all are negative.
+    """Return the area under the ROC curve; ``None`` if all items are positive or all are negative.
 
     Reference:
         Mann & Whitney 1947; Hanley & McNeil 1982.
@@ -101,18 +107,18 @@ def auc(scores: Floats, positive: Flags) -> float | None:
 
 
 def matched_auc(scores: Floats, positive: Flags, groups: Integers | None = None) -> float | None:
-    """The mean `auc` of each positive against decoys at the same distance.
+    """Return the mean `auc` of each positive item against decoys at about the same distance.
 
-    The decoys of a positive are the nearest items before and after it that are not positive and
-    belong to its group, with equal numbers before and after. A ranking by recency therefore scores
-    0.5.
+    The decoys of a positive item are the nearest items before and after it that are not positive
+    and belong to the same group. There are equally many decoys before and after. A ranking by
+    recency therefore scores 0.5.
 
     Args:
         scores, positive: ``(n,)``, in the order of the items.
-        groups: group numbers ``(n,)``; the decoys have the group of their positive.
+        groups: the group number of each item, ``(n,)``; None: one group.
 
     Returns:
-        the mean, or ``None`` if no positive has decoys on both sides.
+        the mean, or ``None`` if no positive item has decoys before and after it.
     """
     areas = []
     for at in np.flatnonzero(positive):
@@ -127,14 +133,14 @@ def matched_auc(scores: Floats, positive: Flags, groups: Integers | None = None)
 
 
 def descending(scores: Floats, generator: np.random.Generator) -> Integers:
-    """Positions from the highest score to the lowest; ties in random order."""
+    """Return the positions from the highest score to the lowest, with ties in random order."""
     shuffled = generator.permutation(len(scores))
     order: Integers = shuffled[np.argsort(-np.asarray(scores)[shuffled], kind="stable")]
     return order
 
 
 def masks_without_first(order: Integers, counts: Sequence[int] | Integers) -> Flags:
-    """One mask per count, ``(count, n)``, with that many leading items of ``order`` removed."""
+    """Return one mask per count, ``(count, n)``, without that many leading items of ``order``."""
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
     masks: Flags = rank >= np.asarray(counts, np.int64)[:, None]
@@ -142,7 +148,7 @@ def masks_without_first(order: Integers, counts: Sequence[int] | Integers) -> Fl
 
 
 def curve_counts(parts: int) -> Integers:
-    """The number of removed parts at each point of a curve, from none to all."""
+    """Return the number of removed parts at each point of a curve, from none to all."""
     counts: Integers = np.round(np.linspace(0, parts, min(parts, _CURVE_STEPS) + 1)).astype(
         np.int64
     )
@@ -150,7 +156,7 @@ def curve_counts(parts: int) -> Integers:
 
 
 def area(values: Floats, counts: Integers) -> float:
-    """The mean height of a curve over ``counts``, which run from 0 to the number of parts."""
+    """Return the mean height of a curve over ``counts``, which run from 0 to all parts."""
     if len(values) == 1:
         return float(values[0])
     return float(np.trapezoid(values, np.asarray(counts, float) / counts[-1]))
@@ -158,7 +164,10 @@ def area(values: Floats, counts: Integers) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SingleRemovals:
-    """Probabilities of one input ``(class,)``, and with each part removed ``(n, class)``."""
+    """Probabilities of one input with all parts, with no parts, and with each part removed.
+
+    ``full`` and ``nothing`` are ``(class,)``. ``singles`` is ``(n, class)``.
+    """
 
     full: Floats
     nothing: Floats
@@ -176,7 +185,7 @@ class SingleRemovals:
 
     @property
     def drops(self) -> Floats:
-        """The decrease of ``y`` without each part, ``(n,)``."""
+        """The decrease of ``y`` when each part is removed, ``(n,)``."""
         fall: Floats = log_odds(self.full, [self.outcome]) - log_odds(self.singles, [self.outcome])
         return fall
 
@@ -194,15 +203,15 @@ def removal_figures(
 ) -> list[dict[str, float]]:
     """Compute the metrics of `HIGH_IS_FAITHFUL` for each ordering of the parts.
 
-    - comprehensiveness: the mean over `SIZES` of ``y(all) - y(without the first k)``; -
-    sufficiency: the mean over `SIZES` of ``y(all) - y(only the first k)``; - deletion: the area
-    under ``y`` while parts are removed in order; insertion: the area under ``y`` while parts are
-    added in order, starting from no parts; - sign violations: the share of the first k parts that
-    lower ``y``, mean over `SIZES`.
+    - Comprehensiveness is the mean over `SIZES` of ``y(all) - y(without the first k)``.
+    - Sufficiency is the mean over `SIZES` of ``y(all) - y(only the first k)``.
+    - Deletion is the area under ``y`` while parts are removed in order.
+    - Insertion is the area under ``y`` while parts are added in order, starting from no parts.
+    - The sign violation rate is the share of the first k parts that lower ``y``, averaged over
+      `SIZES`.
 
     Args:
-        orders: positions of the parts, from the most important by the attribution to the least
-            important.
+        orders: for each ordering, the positions of the parts, the most important first.
 
     Reference:
         DeYoung et al. 2020 (comprehensiveness, sufficiency); Petsiuk et al. 2018 (deletion and
@@ -243,8 +252,9 @@ def judge_scores(
     *,
     generator: np.random.Generator,
 ) -> tuple[dict[str, dict[str, float]], list[dict[str, float]]]:
-    """Return the removal metrics of every method by name, and those of `CONTROLS` random
-    orderings.
+    """Return the removal metrics of every method by name, and those of random orderings.
+
+    There are `CONTROLS` random orderings.
     """
     orders = [descending(score, generator) for score in scores.values()]
     orders += [generator.permutation(len(removed.singles)) for _ in range(CONTROLS)]
@@ -253,10 +263,10 @@ def judge_scores(
 
 
 def against_controls(value: float, controls: Floats, *, high: bool) -> tuple[float, float]:
-    """Compare a metric with those of random attributions: return z and p.
+    """Compare a metric with those of random attributions, and return z and a one-sided p-value.
 
-    z is signed so that positive means more faithful; it is 0 if the controls all equal the metric.
-    ``p = (1 + #{control at least as faithful}) / (R + 1)`` is one-sided.
+    z is positive if the metric is more faithful than the mean of the controls. It is 0 if all
+    controls are equal. The p-value is ``(1 + #{control at least as faithful}) / (R + 1)``.
 
     Args:
         controls: the same metric of ``R`` random attributions, ``(R,)``.

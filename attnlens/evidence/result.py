@@ -31,25 +31,26 @@ Text = Annotated[str, AfterValidator(_writable)]
 
 
 class Plain(BaseModel):
-    """Base of frozen models that reject unknown keys."""
+    """Base class of models that are frozen and reject unknown keys."""
 
     model_config = ConfigDict(
         extra="forbid",
         frozen=True,
-        # Otherwise, "required" would not list fields with defaults.
+        # Otherwise, "required" in the JSON schema would not list fields with defaults.
         json_schema_serialization_defaults_required=True,
         protected_namespaces=(),
     )
 
 
 class ClaimResult(Plain):
-    """A claim, the intervention that tests it, and the verdict; `evidence[]` of an explanation.
+    """A claim, the intervention that tests the claim, and the verdict.
 
-    The fields are those of `attnlens.evidence.claim.ClaimTest`, rounded. ``control_sets`` is the
-    number of control sets, and the quantiles are `QUANTILES`. ``effect_log_odds`` is the decrease
-    of the log-odds of ``outcome`` when the items are hidden (positive: the items raise the
-    outcome). ``single_effects`` is this decrease for each item alone. If the effect is measured on
-    the whole distribution, ``effect_log_odds`` is ``None`` and ``single_effects`` is in nats.
+    These are the entries of ``evidence`` in the JSON of an explanation. The fields are those of
+    `attnlens.evidence.claim.ClaimTest`, rounded. ``control_sets`` is the number of control sets,
+    and the quantiles are `QUANTILES`. ``effect_log_odds`` is the decrease of the log-odds of
+    ``outcome`` when the items are hidden. It is positive if the items raise the outcome.
+    ``single_effects`` is this decrease for each item alone. If the effect is measured on the whole
+    distribution, ``effect_log_odds`` is ``None`` and ``single_effects`` is in nats.
     """
 
     claim: Text
@@ -91,7 +92,8 @@ def claim_fields(
 
     Args:
         outcome: the outcome (column) on which the effect is measured; ``None`` for all outcomes.
-        nats, share: functions that round an effect, and a share or p-value.
+        nats: a function that rounds an effect.
+        share: a function that rounds a share or a p-value.
     """
     # Imported here, because a page that only shows an explanation does not need numpy.
     import numpy as np

@@ -27,13 +27,13 @@ _Z: Final = 1.959963984540054
 
 
 def log_losses(chances: Floats, actual: Integers) -> Floats:
-    """Log-loss of each row, ``(rows, outcomes), (rows,) -> (rows,)``."""
+    """Return the log-loss of each row, ``(rows, outcomes), (rows,) -> (rows,)``."""
     losses: Floats = -np.log(np.maximum(chances[np.arange(len(actual)), actual], SMALLEST))
     return losses
 
 
 def divergence(full: Floats, ablated: Floats) -> Floats:
-    """``KL(full ‖ ablated)`` in nats along the last axis, from 0 to 708.
+    """Return ``KL(full ‖ ablated)`` in nats along the last axis, from 0 to about 708.
 
     A probability of 0 in ``ablated`` is replaced by the smallest positive number.
     """
@@ -44,14 +44,14 @@ def divergence(full: Floats, ablated: Floats) -> Floats:
 
 
 def log_odds(chances: Floats, outcomes: Sequence[int]) -> Floats:
-    """The log-odds of these outcomes together against all others, ``(..., outcome) -> (...)``."""
+    """Return the log-odds of these outcomes together, ``(..., outcome) -> (...)``."""
     chance = chances[..., list(outcomes)].sum(-1).clip(SMALLEST, 1 - SMALLEST)
     odds: Floats = np.log(chance) - np.log1p(-chance)
     return odds
 
 
 def brier_scores(chances: Floats, actual: Integers) -> Floats:
-    """Brier score of each row, 0 to 2."""
+    """Return the Brier score of each row, from 0 to 2."""
     away = chances.astype(np.float64)
     away[np.arange(len(actual)), actual] -= 1
     scores: Floats = (away**2).sum(1)
@@ -59,30 +59,33 @@ def brier_scores(chances: Floats, actual: Integers) -> Floats:
 
 
 def hits(chances: Floats, actual: Integers) -> Floats:
-    """1 if the most likely outcome happened, else 0."""
+    """Return 1 for each row whose most likely outcome happened, and 0 for the other rows."""
     correct: Floats = (chances.argmax(1) == actual).astype(np.float64)
     return correct
 
 
 def equal_bins(values: Floats, bins: int = _BINS) -> Integers:
-    """The bin of each probability among ``bins`` of equal width; 1 is in the last bin."""
+    """Return the bin of each probability, among ``bins`` of equal width. 1 is in the last bin."""
     return np.minimum((values * bins).astype(np.int64), bins - 1)
 
 
 def filled_bins(values: Floats, bins: int = _BINS) -> Integers:
-    """The bin of each value among at most ``bins`` of similar size; equal values share a bin."""
+    """Return the bin of each value, among at most ``bins`` of similar size.
+
+    Equal values are in the same bin.
+    """
     cuts = np.unique(np.quantile(values, np.arange(1, bins) / bins))
     return np.searchsorted(cuts, values, side="right").astype(np.int64)
 
 
 def calibration_error(chances: Floats, actual: Integers, bins: int = _BINS) -> float:
-    """The expected calibration error of the most likely outcome."""
+    """Return the expected calibration error of the most likely outcome."""
     confidence = chances.max(1)
     return calibration_gap(confidence, hits(chances, actual), equal_bins(confidence, bins))
 
 
 def calibration_error_by_luck(chances: Floats) -> float:
-    """The 95th percentile of `calibration_error` under perfectly calibrated probabilities."""
+    """Return the 95th percentile of `calibration_error` if the probabilities were calibrated."""
     confidence = chances.max(1)
     row_bins, generator = equal_bins(confidence), np.random.default_rng(5)
     lots = (generator.random(len(confidence)) < confidence for _ in range(_LUCK_DRAWS))
@@ -90,7 +93,7 @@ def calibration_error_by_luck(chances: Floats) -> float:
 
 
 def calibration_gap(confidence: Floats, right: Floats | Flags, integers: Integers) -> float:
-    """The mean over rows of the gap between confidence and accuracy per bin.
+    """Return the gap between confidence and accuracy in each bin, averaged over rows.
 
     Args:
         integers: the bin of each row, as returned by `equal_bins`.
@@ -101,8 +104,9 @@ def calibration_gap(confidence: Floats, right: Floats | Flags, integers: Integer
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Estimates:
-    """Estimates with their intervals, all of the same shape; NaN if there was nothing to
-    measure.
+    """Estimates with their intervals, all of the same shape.
+
+    An estimate is NaN if there was nothing to measure.
     """
 
     value: Floats
@@ -115,7 +119,7 @@ class Bootstrap:
 
     Args:
         group: the number of each row's group, from 0, ``(rows,)``.
-        draws: the number of resamples, which all estimates of one bootstrap share.
+        draws: the number of resamples. All estimates of one bootstrap use the same resamples.
     """
 
     def __init__(self, group: Integers, *, draws: int = 1000, seed: int = 5) -> None:
@@ -130,8 +134,9 @@ class Bootstrap:
         self._times = times
 
     def interval(self, values: Floats, rows: NDArray[np.bool_] | None = None) -> Interval | None:
-        """The 95% interval of the mean of ``values``, or of selected rows; ``None`` for a
-        single group.
+        """Return the 95% interval of the mean of ``values``, or of the selected ``rows``.
+
+        Return ``None`` if there are fewer than two groups.
         """
         some = np.ones(len(values), bool) if rows is None else rows
         if len(np.unique(self._group[some])) < 2 or not len(self._times):
@@ -140,11 +145,11 @@ class Bootstrap:
         return float(estimates.low), float(estimates.high)
 
     def mean(self, values: Floats) -> Estimates:
-        """The mean over rows, ``(row, ...)``; rows with NaN are left out."""
+        """Return the mean over rows, ``(row, ...)``. Rows with NaN are left out."""
         return self.ratio(values, np.ones_like(values, float))
 
     def ratio(self, above: Floats, below: Floats) -> Estimates:
-        """``Σ above / Σ below`` over rows, both ``(row, ...)``.
+        """Return ``Σ above / Σ below`` over rows, both ``(row, ...)``.
 
         A row with NaN in either is left out of both sums.
         """
@@ -165,7 +170,9 @@ class Bootstrap:
 
 
 def wilson(hits: int, trials: int) -> tuple[float, float]:
-    """The 95% interval of a proportion from independent trials; 0 to 1 if there were no trials.
+    """Return the 95% interval of a proportion from independent trials.
+
+    Without any trial, the interval is from 0 to 1.
 
     Reference:
         Wilson 1927, "Probable Inference, the Law of Succession, and Statistical Inference".
@@ -179,6 +186,6 @@ def wilson(hits: int, trials: int) -> tuple[float, float]:
 
 
 def group_numbers(names: Sequence[str]) -> Integers:
-    """Number the names from 0; equal names get the same number."""
+    """Number the names from 0. Equal names get the same number."""
     numbers: dict[str, int] = {}
     return np.array([numbers.setdefault(name, len(numbers)) for name in names], np.int64)

@@ -1,4 +1,4 @@
-"""Exact Shapley values: a prediction split among a few groups of items."""
+"""Exact Shapley values, which split a prediction among a few groups of items."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ class Contributions:
     """Exact Shapley values.
 
     Attributes:
+        groups: the names of all groups.
         table: each group's contribution to the probabilities, ``(group, outcome)``. The
-            contributions sum to ``full - baseline``; a group without items contributes 0.
+            contributions sum to ``full - baseline``. A group without items contributes 0.
         played: the groups with at least one item.
         values: the probabilities for every subset of these groups, in the order of `subsets`,
             ``(subset, outcome)``.
@@ -51,12 +52,12 @@ class Contributions:
         return len(self.values)
 
     def beyond(self, group: str) -> tuple[Floats, Floats]:
-        """Return the probabilities with one group alone, and the contributions of the other groups
-        to
-        the rest of ``full``.
+        """Return the probabilities with one group alone, and how the other groups change them.
 
         Returns:
-            ``(outcome,)``, and ``(group, outcome)`` with zeros for the group itself.
+            the probabilities with only this group, ``(outcome,)``, and the contributions of the
+            other groups to the rest of ``full``, ``(group, outcome)``. The row of the group itself
+            is 0.
         """
         position = self.played.index(group)
         with_group = (np.arange(self.masks) >> position) & 1 == 1
@@ -73,7 +74,10 @@ def contributions(
     groups: Mapping[str, Sequence[int]],
     items: Sequence[int],
 ) -> Contributions:
-    """Split the difference between the predictions with all items and with none among the groups.
+    """Split a prediction among groups of items.
+
+    The contributions of the groups sum to the difference between the predictions with all items and
+    with no item.
 
     Args:
         predict: a function from masks ``(mask, item)``, true for visible items, to probabilities
@@ -116,14 +120,17 @@ def contributions(
 
 
 def subsets(groups: int) -> Flags:
-    """Every subset as a row of flags, ``(2**groups, groups)``: the binary digits of its index."""
+    """Return every subset as a row of flags, ``(2**groups, groups)``.
+
+    The flags are the binary digits of the row's index, with the lowest digit first.
+    """
     numbers = np.arange(2**groups)[:, None]
     flags: Flags = (numbers >> np.arange(groups)) & 1 == 1
     return flags
 
 
 def shapley_values(values: Floats) -> Floats:
-    """Each group's contribution to ``values[all] - values[none]``, ``(n, ...)``.
+    """Return each group's contribution to ``values[all] - values[none]``, ``(n, ...)``.
 
     Args:
         values: the value of every subset, in the order of `subsets`, ``(2**n, ...)``.

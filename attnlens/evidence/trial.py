@@ -1,8 +1,9 @@
 """The test of the claims about one prediction.
 
 The test statistic is the sum of the effects of hiding each item alone. It is compared with the sums
-of control sets (`attnlens.evidence.claim`). `gather` tests the claims of any model, given as a
-function from masks to probabilities, and splits the model's prediction among groups of items.
+of control sets (`attnlens.evidence.claim`). `gather` tests the claims of any model and splits the
+model's prediction among groups of items. The model is given as a function from masks to
+probabilities.
 """
 
 from __future__ import annotations
@@ -76,19 +77,20 @@ class Trial(Generic[C]):
 
     Args:
         sites: the sites by name, including `MODEL`.
-        usual: by site, a mapping from an item to the mean and standard deviation of `change` when
-            an item in the same position is hidden in other inputs. Changes are then standardised
-            with these.
-        reference: the distribution of a standardised change among items of other inputs. A claim
-            about a single item of the whole model is tested against it; without it, against other
-            items.
+        seed: the seed of the random control sets.
+        usual: for each site, a mapping from an item to the mean and standard deviation of `change`.
+            They come from other inputs in which the item in the same position is hidden. Changes
+            are then standardised with these numbers.
+        reference: the distribution of a standardised change among items of other inputs. If given,
+            claims about a single item of the whole model are tested against it. Otherwise, they are
+            tested against other items.
         structure: a mapping from an item to numbers that describe it apart from its content, such
             as its distance. A claim names the numbers that must not explain its effect
             (`Claim.beyond`).
         outcome: the outcome (column) that claims say their items raise; None: the whole
             distribution.
-        lowers: whether claims say instead that their items lower it.
-        items: the word for items in reasons.
+        lowers: whether claims say that their items lower the outcome instead.
+        items: the word for items in the reasons of verdicts.
         tolerance: the largest difference between probabilities of the same input within one batch.
     """
 
@@ -106,15 +108,13 @@ class Trial(Generic[C]):
     _leave_one_out: dict[str, LeaveOneOut] = field(default_factory=dict, init=False)
 
     def effect(self, full: Floats, other: Floats) -> Floats:
-        """The divergence in nats, over all outcomes or of the explained outcome against the
-        rest.
-        """
+        """Return the divergence in nats, over all outcomes or for the explained outcome only."""
         if self.outcome is not None:
             full, other = (one_against_rest(probs, self.outcome) for probs in (full, other))
         return divergence(full, other)
 
     def probs_without(self, site: str, sets: ItemSets) -> Floats:
-        """Return the probabilities with sets of items hidden at a site.
+        """Return the probabilities with each set of items hidden at a site, ``(set, outcome)``.
 
         Raises:
             InputError: the model does not return probabilities, or its results differ between runs.
@@ -130,7 +130,10 @@ class Trial(Generic[C]):
         return self.sites[site].probs_without(sets)
 
     def leave_one_out(self, site: str) -> LeaveOneOut:
-        """The probabilities at a site with nothing hidden and without each item; computed once."""
+        """Return the probabilities at a site with nothing hidden and without each item.
+
+        They are computed once for each site.
+        """
         if site not in self._leave_one_out:
             items = self.sites[site].items
             sets = [(), *((item,) for item in items)]
@@ -149,7 +152,7 @@ class Trial(Generic[C]):
         return self._leave_one_out[site]
 
     def change(self, full: Floats, other: Floats, raises: Sequence[int] = ()) -> Floats:
-        """The change from the probabilities with nothing hidden, in the claimed direction.
+        """Return the change from the probabilities with nothing hidden, in the claimed direction.
 
         By default the change is in nats. For a claim with a direction (``raises``) or about one
         outcome, it is the signed change of the log-odds, which grows as the square root of nats.
@@ -161,10 +164,10 @@ class Trial(Generic[C]):
         return -delta if self.lowers and not raises else delta
 
     def item_statistics(self, site: str, claim: Claim) -> Mapping[int, float]:
-        """Each item's part of a claim's statistic: its `change`, standardised by the usual change
-        there.
+        """Return each item's part of a claim's statistic: its `change`, standardised if possible.
 
-        For a claim with outcomes of its own (``raises``), the change is not standardised.
+        A change is standardised with the usual change at the same position. For a claim that names
+        outcomes (``raises``), the change is not standardised.
         """
         loo = self.leave_one_out(site)
         changes = self.change(loo.full, np.array(list(loo.loo_probs.values())), claim.raises)
@@ -175,9 +178,10 @@ class Trial(Generic[C]):
         return statistics | self._beyond_structure(claim, statistics)
 
     def _beyond_structure(self, claim: Claim, statistics: Mapping[int, float]) -> dict[int, float]:
-        """The statistics of a claim's window minus the part explained by the structure it names.
+        """Return the statistics of a claim's window, without the part that the structure explains.
 
-        They are the residuals of a least-squares fit over the window.
+        They are the residuals of a least-squares fit over the window, on the columns
+        `Claim.beyond`.
         """
         if not claim.beyond or self._reference_for(claim) is not None:
             return {}
@@ -188,14 +192,12 @@ class Trial(Generic[C]):
         return dict(zip(claim.window, (values - fit).tolist(), strict=True))
 
     def _reference_for(self, claim: Claim) -> ReferenceDistribution | None:
-        """The reference distribution for a claim about a single item, or None to use other
-        items.
-        """
+        """Return the reference distribution for a claim about one item; None to use other items."""
         single = len(claim.removed) == 1 and claim.site == MODEL and not claim.raises
         return self.reference if single else None
 
     def _null_effects(self, claim: Claim, pool: Pool) -> Floats:
-        """The summed effects of the control sets in nats, without the claim's own set."""
+        """Return the summed effects of the control sets in nats, without the claim's own set."""
         effects = self.leave_one_out(claim.site).effects
         null = pool.null(effects, np.random.default_rng(pool.seed(self.seed)))
         if not null.exhaustive:
@@ -204,7 +206,7 @@ class Trial(Generic[C]):
         return np.delete(null.values, np.abs(null.values - own).argmin())
 
     def _singles(self, claim: Claim) -> Floats:
-        """The effect of each item of a claim alone: its decrease of the log-odds, or nats."""
+        """Return the effect of each item of a claim alone: a decrease of the log-odds, or nats."""
         loo = self.leave_one_out(claim.site)
         outcomes = claim.raises or (() if self.outcome is None else (self.outcome,))
         if not outcomes:
@@ -213,9 +215,7 @@ class Trial(Generic[C]):
         return np.array([full - log_odds(loo.loo_probs[item], outcomes) for item in claim.removed])
 
     def compare(self, claims: Sequence[C]) -> list[ClaimTest[C]]:
-        """Hide each claim's items, and compare the sum of their effects with those of control
-        sets.
-        """
+        """Hide each claim's items, and compare their summed effect with those of control sets."""
         site_claims = [
             translate(claim) if (translate := self.sites[claim.site].translate) else claim
             for claim in claims
@@ -243,9 +243,9 @@ class Trial(Generic[C]):
 
         Args:
             site_claim: the same claim in the items of its site.
-            probs: the probabilities with its items hidden from the whole model (only for a claim
-                about a head), with its items hidden at its site, and with the best set hidden
-                there.
+            probs: the probabilities with the claim's items hidden at its site, and then with the
+                best set hidden there. For a claim about a head, the probabilities with the items
+                hidden from the whole model come first.
         """
         *model_probs, own, best = probs
         loo = self.leave_one_out(claim.site)
@@ -292,9 +292,9 @@ class Trial(Generic[C]):
         return along and noticeable(float(self.effect(full, best)), points)
 
     def _share(self, claim: Claim, own: Floats, model_probs: Floats) -> float:
-        """A head's share of the effect on the whole model, 0 to 1; 0 if the two effects have
-        opposite
-        signs.
+        """Return a head's share of the effect on the whole model, 0 to 1.
+
+        The share is 0 if the two effects have opposite signs.
         """
         full, full_own = self.leave_one_out(MODEL).full, self.leave_one_out(claim.site).full
         head_change = self.change(full_own, own, claim.raises)
@@ -371,9 +371,10 @@ def _families(tests: Sequence[HasP]) -> Iterator[tuple[list[int], list[float]]]:
 
 
 def q_over(tests: Sequence[HasP]) -> list[float | None]:
-    """q over the claims of many predictions, by family; ``None`` for a claim that was not tested.
+    """Return q for the claims of many predictions, computed over each family of claims.
 
-    Use these q-values to choose among many explanations.
+    The q of a claim that was not tested is ``None``. Use these q-values to choose among many
+    explanations.
     """
     q_values: list[float | None] = [None] * len(tests)
     for numbers, p_values in _families(tests):
@@ -421,10 +422,10 @@ MAX_HEAD_ITEMS: Final = 4
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GatheredEvidence(Generic[C]):
-    """The results of every intervention on one input, and the number of masks evaluated per
-    purpose.
+    """The results of every intervention on one input, and the number of masks evaluated.
 
-    ``rarity`` is by item, as in `attnlens.evidence.trial.Trial.rarity`.
+    ``n_evaluations`` gives the number of masks for each purpose. ``rarity`` gives, for each item,
+    the share of reference items with an effect at least as large.
     """
 
     leave_one_out: LeaveOneOut

@@ -1,4 +1,4 @@
-"""The verdict on a claim (`judge`), and the corrections of p for many claims."""
+"""The verdict on a claim (`judge`), and the corrections of p-values for many claims."""
 
 from __future__ import annotations
 
@@ -62,7 +62,9 @@ def one_against_rest(probabilities: Floats, outcome: int) -> Floats:
 
 
 def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
-    """q-values: for each claim, the smallest false discovery rate at which it is significant.
+    """Return the q-value of each p-value.
+
+    A q-value is the smallest false discovery rate at which the claim is significant.
 
     Reference:
         Benjamini & Hochberg 1995, "Controlling the False Discovery Rate".
@@ -80,7 +82,7 @@ def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
 
 
 def fixed_sequence(first: float, other_p_values: Sequence[float]) -> tuple[float, list[float]]:
-    """q-values of the claim tested first and of the others.
+    """Return the q-value of the claim tested first, and the q-values of the other claims.
 
     The first claim is tested at `FIRST_LEVEL`. The others are tested at the rest of `Q_LEVEL`, or
     at all of `Q_LEVEL` if the first is significant. The error rate of the whole family does not
@@ -96,7 +98,7 @@ def fixed_sequence(first: float, other_p_values: Sequence[float]) -> tuple[float
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """A verdict and its reason; the verdict is None if nothing is claimed."""
+    """A verdict and its reason. The verdict is None if the claim is not judged."""
 
     verdict: Verdict | None
     reason: str | None
@@ -115,15 +117,15 @@ def judge(
 ) -> Judgement:
     """Return the verdict on a claim that could have been supported.
 
-    A claim is *supported* if few control sets have as large an effect (q at most `Q_LEVEL`), the
-    effect of hiding the items is noticeable, and the effect has the direction that the sentence
-    states. It is *contradicted* if few control sets have as small an effect (q at most
-    `_LOW_LEVEL`), or a noticeable effect has the opposite direction. Otherwise it is *not better
-    than chance*.
+    A claim is *supported* if three conditions hold: few control sets have as large an effect (q at
+    most `Q_LEVEL`), the effect of hiding the items is noticeable, and the effect has the direction
+    that the sentence states. If only the direction is wrong, the claim is *contradicted*. It is
+    also *contradicted* if few control sets have as small an effect (q at most `_LOW_LEVEL`).
+    Otherwise it is *not better than chance*.
 
     Args:
-        effect: the effect of hiding its items together, in nats.
-        points: the change of each outcome the claim is about, in percentage points.
+        effect: the effect of hiding the claim's items together, in nats.
+        points: the change of each outcome that the claim is about, in percentage points.
         p_values: p, q, and the q-value for an effect at least as small.
         against: whether the change contradicts the direction that the claim states.
         items: the word for items in the reason.

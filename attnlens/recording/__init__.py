@@ -1,4 +1,4 @@
-"""Record attention while a model runs, and change it."""
+"""Record and change the attention of a running model."""
 
 from attnlens.recording.edits import Edges
 from attnlens.recording.intervene import intervene

@@ -1,4 +1,4 @@
-"""The record of one attention call, with methods to select from it and to convert or print it."""
+"""The record of one attention call. A record can be reduced, printed, and converted to a table."""
 
 from __future__ import annotations
 
@@ -39,20 +39,23 @@ class AttentionRecord:
         call: the number of the call (0, 1, ...) among the calls of this module.
         weights: the attention weights, usually ``(batch, head, query, key)``. A lazy record
             computes all weights each time this attribute is read.
-        axes: one axis for each dimension of ``weights``.
-        content, bias: two parts of the logits: query times key, and the added biases. None unless
-            a probe provides them or a fused kernel had a mask of numbers.
-        rows: the positions of the recorded queries, counted from 0; None if all were recorded.
-        keys: in a top-k record, the key of each kept weight, ``(batch, head, query, k)``, int32,
-            largest weight first. A row may be padded with keys of weight 0. The labels of the
-            key axis, if any, name every key of the model, not only the kept ones.
-        residual: in a top-k record, the sum of the weights not kept, ``(batch, head, query)``.
-        key_count: in a top-k record, the number of keys of the model.
-        lazy: the queries and keys from which any row can be computed, in a lazy record.
-        notes: remarks on how the weights were recorded, for example a limitation.
-        values: the values that the weights multiplied, ``(batch, head, key, width)``, if recorded.
-        outputs: the output of each head for the queries in ``rows``, before the heads are
-            concatenated and projected, ``(batch, head, query, width)``, if recorded.
+        axes: the axes of ``weights``, one `Axis` for each dimension.
+        content, bias: the two parts of the logits: query times key, and the added bias. Both are
+            None unless a probe provided them or the mask of a fused kernel added numbers to the
+            logits.
+        rows: the positions of the recorded queries, counted from 0; None if all queries were
+            recorded.
+        keys: in a top-k record, the key of each kept weight, ``(batch, head, query, k)``, int32.
+            The largest weight comes first. A row may be padded with keys whose weight is 0. The
+            labels of the key axis, if any, name every key of the model.
+        residual: in a top-k record, the sum of the weights that were not kept, ``(batch, head,
+            query)``.
+        key_count: in a top-k record, the number of all keys, including those that were not kept.
+        lazy: in a lazy record, the queries and keys from which any row can be computed.
+        notes: remarks about the recording, such as limitations.
+        values: the values that the weights multiply, ``(batch, head, key, width)``, if recorded.
+        outputs: the output of each head for the recorded queries, ``(batch, head, query, width)``,
+            if recorded. These are the outputs before the heads are concatenated and projected.
 
     Raises:
         RecordingError: the axes do not match the shape of the weights.
@@ -88,8 +91,7 @@ class AttentionRecord:
             )
             raise RecordingError(f"{self.site}: axes say ({sizes}), weights have shape {shape}")
         if self.lazy is not None:
-            # With the slot empty, reading the attribute calls __getattr__, which computes the
-            # weights.
+            # Empty the slot, so that reading the attribute calls __getattr__.
             object.__delattr__(self, "weights")
 
     if not TYPE_CHECKING:
@@ -109,28 +111,29 @@ class AttentionRecord:
         axes: tuple[Axis, ...],
         notes: tuple[str, ...] = (),
     ) -> AttentionRecord:
-        """Return a record whose weights are computed when they are read."""
+        """Return a record that computes its weights each time they are read."""
         # The queries are a placeholder for the weights, which would be costly to compute here.
         return cls(site, call, lazy.q, axes, lazy=lazy, notes=notes)
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of ``weights``, known without computing them."""
+        """The shape of ``weights``. Reading it does not compute the weights."""
         return tuple(self.weights.shape) if self.lazy is None else self.lazy.shape
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """The number of positions on each axis; for the keys of a top-k record, all keys of the
-        model.
+        """The number of positions on each axis.
+
+        The key axis of a top-k record counts all keys, including those that were not kept.
         """
         shape = self.shape
         return shape if self.keys is None else (*shape[:-1], self.key_count or shape[-1])
 
     def names(self, index: int) -> tuple[str, ...]:
-        """The names of the positions of one axis: their labels, or else their numbers.
+        """Return the names of the positions on one axis: labels, or numbers if there are no labels.
 
-        A query's number is its position among all queries of the call, even if only some queries
-        were recorded.
+        The number of a query is its position among all queries of the call, even if only some
+        queries were recorded.
         """
         axis = self.axes[index]
         if axis.labels is not None:
@@ -140,7 +143,7 @@ class AttentionRecord:
         return tuple(map(str, range(self.sizes[index])))
 
     def place_of(self, name: str) -> int:
-        """Return the index of the dimension with this axis name.
+        """Return the index of the axis with this name.
 
         Raises:
             RecordingError: no axis, or more than one axis, has this name.
@@ -152,9 +155,9 @@ class AttentionRecord:
         return names.index(name)
 
     def replaced(self, **changes: Any) -> AttentionRecord:
-        """Return a copy of the record with some fields changed; a lazy record stays lazy.
+        """Return a copy of the record with some fields changed.
 
-        ``dataclasses.replace`` would compute the weights of a lazy record.
+        A lazy record stays lazy, whereas ``dataclasses.replace`` would compute its weights.
         """
         values = {
             field.name: getattr(self, field.name)
@@ -168,12 +171,12 @@ class AttentionRecord:
     def labelled(self, **labels: Sequence[str]) -> AttentionRecord:
         """Return a copy of the record with labels on the named axes.
 
-        If only some queries were recorded, you may give labels for all queries: the labels of the
-        recorded ones are used.
+        If only some queries were recorded, you may give the labels of all queries. The copy then
+        contains the labels of the recorded queries.
 
         Raises:
-            RecordingError: there is no such axis, or the number of labels is not the number of
-                positions.
+            RecordingError: the record has no such axis, or the number of labels differs from the
+                number of positions.
         """
         names = [axis.name for axis in self.axes]
         for name in labels:
@@ -196,15 +199,16 @@ class AttentionRecord:
         return self.replaced(axes=axes)
 
     def sel(self, **selection: Any) -> AttentionRecord:
-        """Select positions by label or number: ``sel(query="the", head=[0, 3])``.
+        """Return a record of the selected positions, for example ``sel(query="the", head=[0, 3])``.
 
-        A string selects every position with that label. On an axis without labels, the string is a
-        position's number. An integer is a position (-1 is the last), and a slice is a range of
-        positions. A list may mix strings and integers. The result keeps every axis. For a lazy
-        record, only the selected rows are computed. A top-k record always keeps all of its keys.
+        A string selects every position with that label. If the axis has no labels, the string is
+        the number of a position. An integer is a position (-1 is the last), and a slice is a range
+        of positions. A list may mix strings and integers. The result keeps every axis. A lazy
+        record computes only the selected rows. The keys of a top-k record cannot be selected.
 
         Raises:
-            RecordingError: there is no such axis, label or position.
+            RecordingError: the axis, label or position does not exist, or the keys of a top-k
+                record are selected.
         """
         last = len(self.axes) - 1
         sizes = self.sizes
@@ -235,7 +239,7 @@ class AttentionRecord:
             if (value := getattr(self, name)) is not None
         }
         for name in parts:
-            # The residual has no key axis, so its last axis is the one before the keys.
+            # The residual has no key axis, so its axes have other indices from the end.
             ahead = last if name == "residual" else last + 1
             for axis_index, chosen in by_place.items():
                 parts[name] = _picked(parts[name], axis_index - ahead, chosen, sizes[axis_index])
@@ -247,7 +251,8 @@ class AttentionRecord:
         Weights that a top-k record did not keep are 0.
 
         Raises:
-            RecordingError: there are too many weights to fit in memory.
+            RecordingError: the record is lazy or a top-k record, and the array would have more than
+                250 million weights.
         """
         sizes = self.sizes
         if (self.lazy is not None or self.keys is not None) and math.prod(sizes) > _MOST_CELLS:
@@ -259,7 +264,7 @@ class AttentionRecord:
         if self.keys is None:
             return weights
         array = np.zeros(sizes, weights.dtype)
-        # Keys of weight 0 are padding and may repeat a kept key.
+        # Skip weights of 0: they may be padding, whose key can repeat a kept key.
         paid = np.nonzero(weights > 0)
         keys = self.keys.cpu().numpy()
         array[(*paid[:-1], keys[paid])] = weights[paid]
@@ -268,10 +273,10 @@ class AttentionRecord:
     def to_pandas(self, *, max_rows: int = MOST_ROWS) -> pandas.DataFrame:
         """Return a table with one row per weight.
 
-        The columns are ``site``, ``call``, one for each axis, ``weight`` and, if they were
-        recorded, ``content`` and ``bias``. An axis column contains labels if the axis has labels,
-        else numbers. If labels repeat, a further column such as ``query_position`` distinguishes
-        the positions. For a top-k record, the table lists only the kept keys.
+        The columns are ``site``, ``call``, one column per axis, ``weight`` and, if recorded,
+        ``content`` and ``bias``. The column of an axis contains labels, or numbers if the axis has
+        no labels. If labels repeat, an additional column such as ``query_position`` contains the
+        numbers. The table of a top-k record lists only the kept keys.
 
         Raises:
             RecordingError: the table would have more than ``max_rows`` rows.
@@ -289,7 +294,7 @@ class AttentionRecord:
 
 
 def _places(record: AttentionRecord, name: str, choice: Any) -> list[int]:
-    """Return the positions, counted from 0, that match ``choice``: labels, numbers or a slice."""
+    """Return the positions, counted from 0, that ``choice`` selects by label, number or slice."""
     if isinstance(choice, list | tuple):
         return [position for label in choice for position in _places(record, name, label)]
     prefix = f"{record.site}: {name}"
@@ -307,7 +312,7 @@ def _places(record: AttentionRecord, name: str, choice: Any) -> list[int]:
 def _parts_of_tensors(
     record: AttentionRecord, by_place: dict[int, list[int]]
 ) -> dict[str, Tensor | None]:
-    """Select from values along the key axis, and from outputs along the query axis."""
+    """Return the selected values and outputs. Values have a key axis, and outputs a query axis."""
     parts = {"values": record.values, "outputs": record.outputs}
     for name, third in (("values", 3), ("outputs", 2)):
         for axis_index, chosen in by_place.items():
@@ -319,13 +324,13 @@ def _parts_of_tensors(
 
 def _axis_with(axis: Axis, names: tuple[str, ...], chosen: list[int]) -> Axis:
     if axis.labels is None and axis.name == "query":
-        return axis  # ``rows`` already says which queries these are
+        return axis  # ``rows`` already contains the positions of the queries
     return Axis(axis.name, tuple(names[index] for index in chosen))
 
 
 def _picked(value: Tensor, dimension: int, chosen: list[int], size: int) -> Tensor:
     if -dimension > value.dim() or (value.shape[dimension] == 1 and size > 1):
-        return value  # the tensor has size 1 along that axis
+        return value  # the tensor lacks this axis or has size 1 there
     return value.index_select(dimension, torch.tensor(chosen, device=value.device))
 
 
@@ -364,7 +369,7 @@ def _of_lazy(
 
 
 def kind_of(record: AttentionRecord) -> str:
-    """Describe which weights were recorded: ``all``, ``3 rows``, ``top 16`` or ``lazy``."""
+    """Describe the recorded weights in a few words: ``all``, ``3 rows``, ``top 16`` or ``lazy``."""
     if record.lazy is not None:
         return "lazy"
     rows = "" if record.rows is None else count(len(record.rows), "row")
@@ -374,7 +379,7 @@ def kind_of(record: AttentionRecord) -> str:
 
 
 def _plain(value: Tensor) -> NDArray[np.floating[Any]]:
-    """Convert a tensor to numpy; bfloat16, which numpy lacks, becomes float32."""
+    """Convert a tensor to a float32 or float64 array, because numpy has no bfloat16."""
     tensor = value.detach().cpu()
     array: NDArray[np.floating[Any]] = (
         tensor if tensor.dtype in (torch.float32, torch.float64) else tensor.float()
@@ -442,7 +447,7 @@ def _table(record: AttentionRecord, repeated: set[str]) -> pandas.DataFrame:
 
 
 def recording_text(sites: Mapping[str, Sequence[AttentionRecord]]) -> str:
-    """Summarise a recording: each site with its calls, kind of record, sizes and notes."""
+    """Return a summary of a recording: its sites with calls, kinds and sizes, and its notes."""
     records = [record for calls in sites.values() for record in calls]
     lines = [f"Recording: {count(len(sites), 'site')}, {count(len(records), 'call')}"]
     for site, calls in list(sites.items())[:_MAX_LISTED_RECORDS]:
@@ -455,7 +460,7 @@ def recording_text(sites: Mapping[str, Sequence[AttentionRecord]]) -> str:
 
 
 def notes_of(records: Iterable[AttentionRecord]) -> tuple[str, ...]:
-    """Return the notes of all records without repeats."""
+    """Return the notes of all records, each note once."""
     return tuple(dict.fromkeys(note for record in records for note in record.notes))
 
 

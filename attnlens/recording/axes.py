@@ -1,4 +1,4 @@
-"""Named, labelled axes and positions along them."""
+"""Axes of tensors with names and labels, and the selection of positions on an axis."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _GIVE: Final = "give a position (0, 1, ... or -1 for the last), a list of them, 
 class Axis:
     """One dimension of a tensor: its name and, optionally, a label for each position.
 
-    ``Axis("key", ("46.5", "46.6", "47.1"))``
+    For example, ``Axis("key", ("46.5", "46.6", "47.1"))`` has three labelled positions.
     """
 
     name: str
@@ -31,9 +31,10 @@ class Axis:
 def positions(
     name: str, value: Any, error: type[AttnlensError] = RecordingError
 ) -> tuple[int, ...] | slice:
-    """Convert one position, several positions or a slice to a tuple or a slice.
+    """Check a selection of positions, and return it as a tuple of integers or as a slice.
 
-    Any other value raises ``error``.
+    ``value`` is an integer, a sequence or array of integers, or a slice. Any other value and an
+    empty sequence raise ``error``.
     """
     if isinstance(value, Tensor | np.ndarray):
         value = value.tolist()
@@ -53,10 +54,11 @@ def places(
     error: type[AttnlensError] = RecordingError,
     remedy: str = "",
 ) -> list[int]:
-    """Return positions along an axis of length ``size``, counted from 0; at least one.
+    """Return the selected positions of an axis with ``size`` positions, counted from 0.
 
-    ``subject``, such as ``"encoder: head"``, and ``remedy`` are used in the error message. If a
-    position is out of range or none is left, ``error`` is raised.
+    ``choice`` is a result of `positions`. If a position is out of range or a slice selects nothing,
+    ``error`` is raised. Its message names the ``subject``, such as ``"encoder: head"``, and ends
+    with ``remedy``.
     """
     valid_range = f"there are {size} (0 to {size - 1}, or -1 for the last){remedy}"
     if isinstance(choice, slice):

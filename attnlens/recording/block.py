@@ -1,4 +1,7 @@
-"""The base class of `record` and `intervene`: it finds attention and reports what it missed."""
+"""The base class of the ``with`` blocks of `record` and `intervene`.
+
+A block receives the attention calls of a model, and reports attention that could not be seen.
+"""
 
 from __future__ import annotations
 
@@ -35,9 +38,10 @@ _MAX_NAMES: Final = 6
 
 @dataclass(frozen=True, slots=True)
 class FoundCall:
-    """One attention call, with the block that records or changes it.
+    """An attention call that was found, and the block that records or changes it.
 
-    ``call`` is None for a product that was not changed: `Product.call` creates the call, as views.
+    If ``call`` is None, the call is created from ``product`` when it is needed. ``is_again`` is
+    true if an earlier call already used the same weights.
     """
 
     block: Block
@@ -54,7 +58,7 @@ class FoundCall:
         return self.product.call()
 
     def report(self) -> None:
-        """Report this call to the block now, or store it to be reported later."""
+        """Report the call to its block. Inside `held`, store the call instead."""
         weights = self.call.q if self.product is None and self.call else None
         weights = self.product.weights if self.product is not None else weights
         if weights is not None and weights.is_meta:
@@ -94,7 +98,7 @@ def quiet() -> Iterator[None]:
 
 @contextmanager
 def held() -> Iterator[list[FoundCall]]:
-    """Store the calls made inside this ``with`` block until they have been edited."""
+    """Collect the attention calls made inside this ``with`` block instead of reporting them."""
     before, thread_state.held = thread_state.held, []
     try:
         yield thread_state.held
@@ -106,16 +110,16 @@ class Block:
     """Observe a model's attention while a ``with`` block runs, in the thread of that block.
 
     Args:
-        is_wanted: whether a site is to be recorded or changed; None: all sites.
+        is_wanted: a function that says whether a site is recorded or changed; None: all sites.
 
     Attributes:
         probes: the probe modules by site.
         follows: whether the values and outputs of the heads are needed.
         follower: the object that follows the model's operators while the block runs.
-        known: the sites whose module type is known to be attention.
+        known: the sites of probes, and of modules whose class name indicates attention.
         seen: the number of calls of each site, including sites that are not wanted.
-        missed: by site, possible attention that was not recorded, with the reason.
-        refused: by site, attention that cannot be recorded or changed, with the reason.
+        missed: for each site with possible attention that was not recorded, the reason.
+        refused: for each site with attention that cannot be recorded or changed, the reason.
     """
 
     error: type[AttnlensError] = RecordingError
@@ -151,10 +155,7 @@ class Block:
         self.known = [*self.probes, *self._attentions]
 
     def begin(self, adapters: Sequence[SoftmaxAdapter]) -> None:
-        """Register the hooks.
-
-        Raises an error if an adapter names no module.
-        """
+        """Register the hooks of the block. Raise ``self.error`` if an adapter matches no module."""
         for adapter in adapters:
             self._named |= adapter.modules(self.sites, self.error).keys()
         for site, probe in self.probes.items():
@@ -173,7 +174,10 @@ class Block:
             ]
 
     def needs_follower(self) -> bool:
-        """Whether the model may contain attention that has no probe."""
+        """Whether the model's operators must be followed.
+
+        This is the case if values or outputs are needed, or if attention may occur outside probes.
+        """
         return self.follows or not all(map(_has_only_probes, self.sites.kinds))
 
     def end(self) -> None:
@@ -181,14 +185,17 @@ class Block:
             handle.remove()
         self.handles.clear()
 
-    # The methods that a `Follower` calls
+    # Methods that a `Follower` calls
 
     @property
     def has_adapters(self) -> bool:
         return bool(self._named)
 
     def asks(self, site: str, is_again: bool = False) -> bool:
-        """Count a call of a site, and return whether the block wants this call."""
+        """Return whether the block wants a call of this site.
+
+        The call is counted in ``seen``, unless ``is_again`` is true.
+        """
         if not is_again:
             self.seen[site] = self.seen.get(site, 0) + 1
         return self.is_wanted(site) and not self._is_passed_over(site)
@@ -203,7 +210,7 @@ class Block:
         raise NotImplementedError
 
     def is_named(self, site: str, module: nn.Module) -> bool:
-        """Whether a module's type, its own name or an adapter says that it is attention."""
+        """Whether a module is attention according to its class name, its own name or an adapter."""
         own = "".join([part for part in site.split(".") if not part.isdigit()][-1:])
         names = own.lower(), type(module).__name__.lower()
         if any(word in name for name in names for word in _WITHOUT_WEIGHTS):
@@ -211,11 +218,11 @@ class Block:
         return site in self._named or any(map(_is_attention, names))
 
     def expect(self, pair: Pair, site: str, shape: tuple[int, ...]) -> None:
-        """Note weights that a later product is expected to use."""
+        """Note weights that a later product with values is expected to use."""
         self._expected[pair] = site, shape
 
     def doubt(self, site: str, shape: tuple[int, ...], is_open: bool) -> None:
-        """Note a product that may multiply attention weights with values.
+        """Note a product that may be attention but is not recorded.
 
         ``is_open`` is true if the weights are exponentials that were not normalised to sum to 1.
         """
@@ -246,7 +253,7 @@ class Block:
         self.refused[name] = f"its operator {operator} could not be followed ({reason}); report it"
 
     def note_foreign(self, site: tuple[str, nn.Module] | None) -> None:
-        """Note a module whose input was not computed by an operator of torch."""
+        """Note a module that ran a custom operator, or used a tensor of unknown origin."""
         if site is not None:
             self._foreign.add(site[0])
 
@@ -265,9 +272,7 @@ class Block:
         raise NotImplementedError
 
     def claim(self, weights: Tensor, site: str, number: int) -> None:
-        """Note weights that passed a probe, so that their product is not counted as a second
-        call.
-        """
+        """Note weights that passed a probe. Their product is not counted as a second call."""
         if self.follower is not None:
             self._claimed[self.follower.pair_of(weights)] = site, number
 
@@ -275,7 +280,7 @@ class Block:
         return pair in self._claimed
 
     def in_block_thread(self, site: str) -> bool:
-        """Whether a module runs in the block's thread; note each module that does not."""
+        """Return whether the current thread is the thread of the block. If not, note the site."""
         if threading.get_ident() == self._thread:
             return True
         self._elsewhere.add(site)
@@ -296,7 +301,7 @@ class Block:
             self.follower.plan.end()
 
     def _count(self, module: nn.Module, *_: Any) -> None:
-        """Count a run of a module that is called attention."""
+        """Note that a module ran whose class name indicates attention."""
         site = self.sites.names.get(id(module), "")
         if site and self.in_block_thread(site):
             self._ran.add(site)
@@ -309,7 +314,10 @@ class Block:
     # Reports of attention that was not seen
 
     def unseen(self) -> dict[str, str]:
-        """Sites that ran without visible attention or in another thread, each with the reason."""
+        """Return the sites that ran attention that could not be seen, each with the reason.
+
+        Examples are modules that ran in another thread, or outside the operators of torch.
+        """
         unseen = {
             site: self._why_unseen(site)
             for site in self._unseen_attentions()
@@ -333,7 +341,7 @@ class Block:
         }
 
     def doubts(self) -> dict[str, str]:
-        """Sites that may contain attention that was not recorded, each with the reason."""
+        """Return the sites that may contain unrecorded attention, each with the reason."""
         unused = {
             site: f"weights of shape {shape} were made of queries and keys, and no product of them "
             "with values was seen; multiply with torch.matmul, bmm, einsum, @, or * and sum"
@@ -348,7 +356,7 @@ class Block:
         }
 
     def none_ran(self) -> str:
-        """The message for the case that no attention of the model ran."""
+        """Return the error message for a block in which no attention ran."""
         return (
             f"no attention of {type(self.model).__name__} ran in the block; looked for: "
             f"{_LOOKED_FOR}; call the model in the block, in its thread; for other attention "
@@ -363,9 +371,7 @@ class Block:
         ]
 
     def _is_seen(self, site: str) -> bool:
-        """Whether attention was seen in a module, in one of its submodules or in an enclosing
-        module.
-        """
+        """Whether attention was seen in this module, in a submodule or in an enclosing module."""
         if site == self.sites.root and (self.seen or self._passed_over):
             return True
         return self._is_passed_over(site) or any(
@@ -386,7 +392,6 @@ class Block:
 
 
 def _is_attention(name: str) -> bool:
-    """Whether a name indicates attention over positions."""
     name = name.lower()
     if any(word in name for word in _WITHOUT_WEIGHTS):
         return False
@@ -394,7 +399,7 @@ def _is_attention(name: str) -> bool:
 
 
 def _has_only_probes(kind: type[nn.Module]) -> bool:
-    """Whether modules of this type expose their attention only through a probe."""
+    """Whether modules of this type compute no attention except through a probe."""
     name = kind.__module__
     if name.startswith("torch.nn.modules."):
         return name not in ("torch.nn.modules.activation", "torch.nn.modules.transformer") or (
@@ -404,7 +409,7 @@ def _has_only_probes(kind: type[nn.Module]) -> bool:
 
 
 def reasons_of(unseen: dict[str, str]) -> str:
-    """Format sites grouped by reason."""
+    """Return the sites and reasons as text, with the sites grouped by reason."""
     by_reason: dict[str, list[str]] = {}
     for site, reason in unseen.items():
         by_reason.setdefault(reason, []).append(site)
@@ -412,7 +417,7 @@ def reasons_of(unseen: dict[str, str]) -> str:
 
 
 def some_of(sites: Iterable[str]) -> str:
-    """Format the first few names and the number of remaining ones."""
+    """Return the first few names as text, with the number of names that are left out."""
     names = list(sites)
     more = len(names) - _MAX_NAMES
     return ", ".join(names[:_MAX_NAMES]) + (f" and {more} more" if more > 0 else "")

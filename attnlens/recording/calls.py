@@ -1,4 +1,4 @@
-"""Attention calls: fused kernels, and products of attention weights and values."""
+"""Attention calls: calls of fused kernels, and products of attention weights and values."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ from attnlens.recording.tracking import Axes, Dimension, Pair, TracedAxis, size_
 class AttentionCall:
     """The inputs and outputs of one attention call.
 
-    The tensors belong to the model and have gradients. Detach a tensor before you keep it, and do
-    not
-      change it in place.
+    The tensors belong to the model and may require gradients. Detach a tensor before you keep it,
+    and do not change it in place.
 
     Attributes:
-        kind: ``"sdpa"`` for a fused kernel, whose queries and keys are known, or ``"product"``
-            for a product of weights and values, whose weights are known.
-        q: queries, ``(batch, head, query, d)``, in the precision used by the kernel.
-        k: keys, ``(batch, key head, key, d)``.
-        v: values, ``(batch, key head, key, width)``, if known.
+        kind: ``"sdpa"`` for a fused kernel, whose queries and keys are known, or ``"product"`` for
+            a product of weights and values, whose weights are known.
+        q: the queries, ``(batch, head, query, d)``, in the precision used by the kernel.
+        k: the keys, ``(batch, key head, key, d)``.
+        v: the values, ``(batch, key head, key, width)``, if known.
         mask: boolean (true: the query sees the key) or float (added to the logits), broadcastable
             to the weights.
         causal: whether query i sees keys 0 to i only.
         scale: the factor applied to query times key.
-        dropout: probability that the kernel drops a weight after softmax.
-        gqa: whether heads may share keys.
+        dropout: the probability that the kernel drops a weight after softmax.
+        gqa: whether several heads may share the keys of one key head.
         weights: the weights, ``(batch, head, query, key)``, if ``kind`` is ``"product"``.
-        lse: log-sum-exp of each row, ``(batch, head, query)``, if the kernel returns it.
+        lse: the log-sum-exp of each row of logits, ``(batch, head, query)``, if the kernel returns
+            it.
         output: the output of each head, ``(batch, head, query, width)``, if known.
-        own: whether ``weights`` were computed for the block, so that the block may keep them.
+        own: whether ``weights`` were computed for the block. If so, the block need not copy them.
         notes: remarks on how the call was observed.
         site: the module that made the call, as in ``named_modules()``.
         number: the number of the call (0, 1, ...) among the calls of that module in this block.
@@ -66,7 +66,11 @@ class AttentionCall:
         return replace(self, **changes)
 
     def with_queries_as_heads(self) -> AttentionCall:
-        """Return the call with the heads that share keys laid out as queries of one head."""
+        """Return the call with every query turned into a head.
+
+        Some models pass heads that share keys to a kernel as the queries of a single head. In the
+        result, the queries have shape ``(batch, head * query, 1, d)``.
+        """
         assert self.q is not None
         mask = self.mask
         if mask is not None and mask.dim() == 4 and mask.shape[1] > 1:
@@ -83,7 +87,7 @@ class AttentionCall:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The axes of a product's operands that are batch, head, query, key and width."""
+    """The axes of a product, divided into batch, head, query, key and width."""
 
     batch: Dimension
     head: Dimension
@@ -96,12 +100,13 @@ class Layout:
         cls, pair: Pair, side: int, shared: Dimension, free: Dimension, key: Dimension,
         width: Dimension,
     ) -> Layout:  # fmt: skip
-        """Find the layout of the weights of a pair, whose axes are ``shared`` with values, or
-        ``free``.
+        """Decide which axes of a product are batch, head and query.
 
-        Head axes are axes over features, or were split from the same axis as the width of the
-        values. The query axis is the other side of the pair. If the pair has no other side, the
-        query axis is an axis over positions that the values lack.
+        ``shared`` are the axes that weights and values have in common. ``free`` are the axes that
+        the values lack. An axis is a head axis if it counts features, or if a reshape split it from
+        the same axis as the width of the values. The query axis is the side of the pair that is not
+        summed over. If the weights lack that side, the query axis is chosen from the remaining
+        axes.
         """
         axes_but_key = (*shared, *free)
         is_head = {
@@ -109,19 +114,19 @@ class Layout:
             for axis in axes_but_key
         }
         query = [axis for axis in axes_but_key if axis.pair is pair and axis.side != side]
-        if not query:  # learnt values have no batch axis, so the batch is among the free axes
+        if not query:  # learnt values have no batch axis: the first free axis is the batch
             query = list(free if shared else free[1:] or free)
         if pair.origin != "softmax" and size_of(query) == 1 and key:
             sample = [axis for axis in shared if not (is_head[id(axis)] or axis.copied)]
             sample = [axis for axis in sample if not axis.splits_with(key[0])]
-            # Here, each query has its own keys.
+            # Each query has its own keys, so the query axis is a shared axis.
             query = sample[-1:] if len(sample) > 1 else query
         positions = [axis for axis in query if not is_head[id(axis)]]
         query = positions or query[-1:]
         left = [axis for axis in axes_but_key if axis not in query]
         head = [axis for axis in left if is_head[id(axis)]]
         if not head:
-            # Here, queries, keys and values were given with four dimensions.
+            # The model's inputs already had a head axis, so no reshape split it.
             sample = [axis for axis in left if not any(axis.splits_with(part) for part in query)]
             if len(sample) > 1 and len(left) == len(sample):
                 head = sample[-1:]
@@ -129,12 +134,13 @@ class Layout:
         return cls(batch, tuple(head), tuple(query), key, width)
 
     def weights(self, tensor: Tensor, dimensions: Sequence[Dimension]) -> Tensor:
-        """Return a tensor as ``(batch, head, query, key)``."""
+        """Rearrange weights to ``(batch, head, query, key)``."""
         return arranged(tensor, dimensions, (self.batch, self.head, self.query, self.key))
 
     def values(self, tensor: Tensor, dimensions: Sequence[Dimension]) -> Tensor | None:
-        """Return a tensor as ``(batch, head, key, width)``; None if each query has its own
-        values.
+        """Rearrange values to ``(batch, head, key, width)``.
+
+        Return None if each query has its own values.
         """
         flat = [axis for dimension in dimensions for axis in dimension]
         if any(axis in flat and axis.size > 1 for axis in self.query):
@@ -142,7 +148,7 @@ class Layout:
         return arranged(tensor, dimensions, (self.batch, self.head, self.key, self.width))
 
     def outputs(self, tensor: Tensor, dimensions: Sequence[Dimension]) -> Tensor:
-        """Return a tensor as ``(batch, head, query, width)``."""
+        """Rearrange outputs to ``(batch, head, query, width)``."""
         return arranged(tensor, dimensions, (self.batch, self.head, self.query, self.width))
 
 
@@ -182,7 +188,7 @@ FUSED: Final = frozenset(
 def fused_call(
     func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any
 ) -> AttentionCall:
-    """Build the call of an operator in `FUSED` from its arguments."""
+    """Return the attention call of an operator in `FUSED`, built from the operator's arguments."""
     names = [argument.name for argument in func._schema.arguments]
     arguments = dict(zip(names, args, strict=False)) | kwargs
     q, k = arguments["query"], arguments["key"]
@@ -194,7 +200,7 @@ def fused_call(
     ):
         lse = None
     if lse is not None and mask is not None and q.shape[2] and not q.is_meta:
-        # If nearly all keys of a row are hidden, lse is too large to tell the keys apart.
+        # If a huge negative mask hides every key of a row, rounding makes lse useless.
         lse = None if bool((lse < torch.finfo(lse.dtype).min / 2).any()) else lse
     return AttentionCall(
         kind="sdpa",
@@ -219,16 +225,16 @@ WITH_WEIGHTS: Final = {"need_weights": True, "average_attn_weights": False}
 
 
 def keys_of(tensor: Tensor) -> Any:
-    """Return the dispatch keys of a tensor's own kind."""
+    """Return the torch dispatch keys of a tensor's device, or of nested tensors on that device."""
     name = f"{'NestedTensor' if tensor.is_nested else ''}{tensor.device.type.upper()}"
     return torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, name))
 
 
 def padded_arguments(arguments: dict[str, Any]) -> tuple[dict[str, Any], Tensor]:
-    """Return the arguments with a nested input padded, and a mask of the padded positions.
+    """Return the arguments with nested inputs padded, and a mask that is true at padded positions.
 
-    The input is padded to the length it had before torch cut it to the longest sequence, so that a
-    mask of 6 positions gives maps of 6 by 6.
+    The padded length is the sequence length of the encoder's input, even if every sequence is
+    shorter. Torch itself would cut the input to the longest sequence.
     """
     nested = arguments["query"]
     sequences = nested.unbind()
@@ -254,9 +260,10 @@ _DROPPED: Final = "weights are those after dropout, which multiplied the values"
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """A product that may multiply attention weights with values.
+    """A product of two tensors that may be attention weights times values.
 
-    Dimensions have the order of ``weights``: shared with the values, free, key.
+    The dimensions of ``weights`` are in this order: ``shared`` (the values have them too), ``free``
+    (the values lack them), ``key``.
 
     Attributes:
         pair, side: the pair of axes that the weights relate, and the side that is summed over.
@@ -265,7 +272,8 @@ class Product:
         output: ``(*shared, *free, *width)``.
         value_key: the axes of the values that correspond to ``key`` of the weights.
         is_open: whether the weights are exponentials that were not normalised to sum to 1.
-        is_learnt: whether the values are independent of the input while the weights depend on it.
+        is_learnt: whether the values are constant, such as parameters, while the weights depend on
+            the input.
     """
 
     pair: Pair
@@ -288,7 +296,7 @@ class Product:
         )
 
     def call(self, is_whole: bool = True) -> AttentionCall:
-        """Return the call; if ``is_whole``, with values and outputs."""
+        """Return the product as an attention call. If ``is_whole``, include values and outputs."""
         layout = self.layout
         weights = layout.weights(self.weights, (*self.shared, *self.free, self.key))
         notes = (_DROPPED,) if self.pair.dropped else ()
@@ -302,12 +310,13 @@ class Product:
         """Whether this product is attention weights times values; None if this cannot be decided.
 
         Args:
+            layout: the axes of the product.
             is_named: whether the module is called attention or named by an adapter.
         """
         if self.is_open or not self.width:
             return False
         if self.is_learnt and any(axis in flat(self.shared) for axis in layout.query):
-            return False  # learnt values for pairs of positions, for example relative positions
+            return False  # learnt values for pairs of positions, such as relative positions
         is_normalised = self.side in self.pair.normalised
         over_features = all(axis.plain.feature for axis in self.key)
         of_features = any(axis.plain.feature for axis in self.value_key)
@@ -318,11 +327,11 @@ class Product:
             of_positions = all(not axis.plain.feature for axis in free)
             is_sure = of_positions and (bool(free) or not over_features)
             is_learnt = bool(free) and all(axis.plain.feature for axis in (*free, *self.key))
-            # Without a head axis, it may be a linear layer.
+            # With two dimensions or fewer, it may be a linear layer.
             is_sure = is_sure or (is_learnt and self.weights.dim() > 2)
             return is_named or is_sure or None
-        # Attention over learnt positions is batched, as heads are; otherwise this is a linear
-        # layer.
+        # Attention over learnt positions is normalised and has a batch or head axis. Otherwise,
+        # the product is a linear layer.
         is_layer = not is_normalised or self.weights.dim() < 3
         of_inputs = self.pair.origin == "product" and not self.is_learnt
         if over_features and is_layer and not of_inputs:
@@ -341,7 +350,7 @@ class Product:
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """Weights and values multiplied element by element, before the sum over keys."""
+    """The element-wise product of weights and values, before the sum over keys."""
 
     pair: Pair
     weights: Tensor
@@ -352,7 +361,10 @@ class Pending:
     value_axes: Axes
 
     def summed(self, axes: Axes, side: int, output: Tensor) -> Product | None:
-        """Return the product that results from summing over one side of the pair."""
+        """Return the product that results from a sum over one side of the pair.
+
+        Return None if the keys are not exactly one dimension.
+        """
         sizes, dimensions = self.shape, axes.dimensions
         keys = [
             dim
@@ -389,7 +401,10 @@ class Pending:
 def pending_of(
     operands: Sequence[Axes], tensors: Sequence[Tensor], output: Tensor
 ) -> Pending | None:
-    """Return weights times values, element by element, if the two factors are of that kind."""
+    """Return the element-wise product of weights and values.
+
+    Return None if neither factor consists of weights for the other.
+    """
     for first, other in ((0, 1), (1, 0)):
         axes, values = operands[first], operands[other]
         pair = axes.weights_of
@@ -414,14 +429,17 @@ def pending_of(
 
 
 def key_side(axes: Axes, key: Dimension) -> tuple[Pair, int] | None:
-    """Return the pair that a tensor's weights relate, and the side that one dimension is."""
+    """Return the pair that a tensor of weights relates, and the side to which ``key`` belongs.
+
+    Return None if the tensor has no weights, or if ``key`` is not clearly one side.
+    """
     pair = axes.weights_of
     if pair is None:
         return None
     own = [axis for axis in key if axis.pair is pair]
     sides = [axis.side for axis in own]
     if own and all(axis.plain.feature for axis in own):
-        # Heads that share keys appear among the queries; a sum over heads is not a sum over keys.
+        # Heads that share keys appear among the queries. A sum over heads is not over keys.
         rest = (axis for dimension in axes.dimensions for axis in dimension if axis not in own)
         if any(axis.pair is pair and axis.side in sides and axis.size > 1 for axis in rest):
             return None

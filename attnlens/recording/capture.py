@@ -1,7 +1,7 @@
-"""Select the part of each attention call that `record` keeps, and create records from it.
+"""Create the record of each attention call, with the weights that the options of `record` select.
 
-The operating system provides new memory one page at a time, which takes about as long as computing
-the weights. So memory freed by an earlier recording is reused, up to `_MOST_BYTES`.
+The operating system provides new memory so slowly that it takes about as long as computing the
+weights. Memory of earlier recordings is therefore reused, up to `_MOST_BYTES`.
 """
 
 from __future__ import annotations
@@ -47,9 +47,10 @@ _NOT_LAZY: Final = "lazy=True: kept whole, because the model gives weights, not 
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """The options of `record` that select weights; creates a record from each call.
+    """The options of `record` that select weights. They are used to create a record from each call.
 
-    If ``dtype`` is None, weights are float32, or float64 if the model computes in float64.
+    If ``dtype`` is None, weights that a model computes keep their precision. Weights computed from
+    queries and keys are then float32, or float64 if the queries are float64.
     """
 
     rows: tuple[int, ...] | slice | None = None
@@ -62,8 +63,10 @@ class Capture:
     def of(
         cls, rows: Positions, top_k: int | None, lazy: bool, dtype: torch.dtype | None
     ) -> Capture:
-        """Check the options and build a capture; a RecordingError if they are invalid or
-        conflict.
+        """Check the options and return them as a `Capture`.
+
+        Raises:
+            RecordingError: an option is invalid, or two options exclude each other.
         """
         options = {"rows": rows is not None, "top_k": top_k is not None, "lazy": bool(lazy)}
         chosen = [name for name, is_given in options.items() if is_given]
@@ -84,8 +87,10 @@ class Capture:
         return cls(None if rows is None else positions("rows", rows), top_k, bool(lazy), dtype)
 
     def of_call(self, call: AttentionCall) -> AttentionRecord:
-        """Create the record of a call; a RecordingError if a query is missing or keys are too
-        few.
+        """Create the record of a call.
+
+        Raises:
+            RecordingError: a selected query does not exist, or there are fewer than ``top_k`` keys.
         """
         notes = (*call.notes, _DROPPED) if call.dropout else call.notes
         with torch.no_grad():
@@ -108,7 +113,7 @@ class Capture:
         notes: tuple[str, ...] = (),
         own: bool = False,
     ) -> AttentionRecord:
-        """Create the record of existing weights; they are copied unless the block owns them."""
+        """Create a record from existing weights. The weights are copied, unless ``own`` is true."""
         names = [axis.name for axis in axes]
         weights = weights.detach()
         if self.lazy:
@@ -168,7 +173,7 @@ class Capture:
         )
 
     def _queries(self, count: int, site: str) -> list[int] | None:
-        """The queries to keep out of ``count``, counted from 0; None: all of them."""
+        """Return the positions of the queries to record; None if all queries are recorded."""
         if self.rows is None:
             return None
         chosen = places(self.rows, count, f"{site}: row")
@@ -193,8 +198,9 @@ class Capture:
         return LazyAttention(q, k, call.scale, mask, call.causal, lse)
 
     def _mask(self, mask: Tensor) -> tuple[Tensor, bool]:
-        """Return a copy of a mask, shared by all calls with this mask, and whether the mask holds
-        added numbers besides hidden keys.
+        """Return the mask to store, and whether it adds numbers to visible keys.
+
+        All calls with the same mask share the stored mask. It is a copy if the record is lazy.
         """
         cache_key = (id(mask), 0 if mask.is_inference() else mask._version)
         if cache_key not in self._masks:
@@ -202,7 +208,7 @@ class Capture:
             some = False
             if plain.dtype != torch.bool:
                 some = bool(((plain != 0) & ~_hides(plain)).any())
-            # The mask itself is kept too; otherwise a new tensor could get its id.
+            # Keep the mask itself too; otherwise, a new tensor could get the same id.
             self._masks[cache_key] = (mask, plain.clone() if self.lazy else plain, some)
         return self._masks[cache_key][1:]
 
@@ -219,7 +225,7 @@ class Capture:
         return AttentionRecord(site, number, self._as_kept(weights), axes, **parts)
 
     def _is_whole(self, shape: tuple[int, ...]) -> bool:
-        """Whether whole rows are kept: on request, or by default if the call is small enough."""
+        """Whether whole rows are recorded: on request, or by default if the call is small."""
         if self.rows is not None or self.top_k is not None:
             return self.top_k is None
         return shape[3] <= DEFAULT_TOP or self._size(shape) <= WHOLE_CALL_BYTES
@@ -238,7 +244,10 @@ class Capture:
     def _parts(
         self, call: AttentionCall, source: LazyAttention, rows: list[int] | None
     ) -> tuple[Tensor | None, Tensor | None]:
-        """Return the logits from query times key and from the bias, if the call adds a bias."""
+        """Return the two parts of the logits, query times key and the added bias.
+
+        Return None for both if the call adds no bias.
+        """
         if call.mask is None or call.mask.dtype == torch.bool or not self._mask(call.mask)[1]:
             return None, None
         mask = source.mask
@@ -254,7 +263,7 @@ class Capture:
 
 
 def _hides(mask: Tensor) -> Tensor:
-    """Where an additive mask hides a key: at minus infinity or near the lowest number."""
+    """Return True for each key that a float mask hides by a huge negative number."""
     return mask <= torch.finfo(mask.dtype).min / 2
 
 
@@ -265,24 +274,22 @@ def _copied(value: Tensor | None, dtype: torch.dtype | None = None) -> Any:
 
 
 def _rows_of(value: Tensor, index: int, rows: list[int]) -> Tensor:
-    """Copy some positions of an axis."""
     if len(rows) == 1:
         return value.narrow(index, rows[0], 1).clone()
     return value.index_select(index, torch.tensor(rows, device=value.device))
 
 
 def _without_nan(weights: Tensor) -> Tensor:
-    """Return the model's weights with 0 in rows that are all NaN, for example if no key is seen."""
+    """Return the weights with 0 in rows that are all NaN, as after softmax without visible keys."""
     if not bool(weights[..., :1].isnan().any()):
         return weights
     return weights.masked_fill(weights.isnan().all(-1, keepdim=True), 0.0)
 
 
 def _full_weights(source: LazyAttention, dtype: torch.dtype | None) -> Tensor:
-    """Compute all weights of a call, ``(batch, head, query, key)``."""
     source = source.exact
     hides = source.mask is not None
-    make = zeros if source.causal else empty  # the weights of later keys stay 0
+    make = zeros if source.causal else empty  # weights of later keys are not computed and stay 0
     weights = make(source.shape, dtype or source.q.dtype, source.q.device)
     for start, end, logits in chunks(source):
         weights[:, :, start:end, : logits.shape[-1]] = shares(logits, hides)
@@ -300,7 +307,7 @@ _idle: Final[dict[int, list[Tensor]]] = {}
 
 
 def empty(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> Tensor:
-    """Return an uninitialised tensor; its memory is reused once no tensor refers to it."""
+    """Return an uninitialised tensor. Its memory is reused when no tensor refers to it."""
     size = math.prod(shape) * dtype.itemsize
     if device.type != "cpu" or not 0 < size <= _MOST_BYTES:
         return torch.empty(shape, dtype=dtype, device=device)
@@ -308,16 +315,17 @@ def empty(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> T
         memory = _idle[size].pop()
     except (KeyError, IndexError):
         memory = torch.empty(size, dtype=torch.uint8)
-    # Only the storage of the returned tensor refers to this array.
+    # Only the returned tensor's storage refers to this array. When the storage is freed, the
+    # array's finalizer gives the memory back.
     lent = memory.numpy()
     weakref.finalize(lent, _take_back, memory).atexit = False
     return torch.from_numpy(lent).view(dtype).view(shape)
 
 
 def zeros(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> Tensor:
-    """Return a tensor of zeros from the reusable memory."""
+    """Return a tensor of zeros, in reused memory unless the tensor is large."""
     if math.prod(shape) * dtype.itemsize > _MOST_BYTES:
-        # The system allocates its pages only when they are written.
+        # The system provides pages of zeros only when they are written, so this is cheap.
         return torch.zeros(shape, dtype=dtype, device=device)
     return empty(shape, dtype, device).zero_()
 

@@ -1,4 +1,4 @@
-"""Edits of attention weights: the options of `intervene`, and calls computed with them."""
+"""Edits of attention: the options of `intervene`, and the calls computed with these options."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ class Edges:
     Attributes:
         key: the attended positions.
         query: the attending positions.
-        head: the heads of the model; if heads share keys, the heads of the queries.
+        head: the heads of the model. If heads share keys, these are the heads of the queries.
         batch: the sequences of the batch.
 
     Raises:
-        InterventionError: a field contains no positions.
+        InterventionError: a field contains no position, or something that is not a position.
     """
 
     key: Positions = None
@@ -57,8 +57,7 @@ class Edges:
                 object.__setattr__(self, axis.name, checked)
 
     def cells(self, shape: tuple[int, ...], site: str, device: Any = None) -> Tensor:
-        """Return a boolean mask of the chosen cells, broadcastable to ``(batch, head, query,
-        key)``.
+        """Return a boolean mask of the chosen cells, which can be broadcast to the weights.
 
         Raises:
             InterventionError: a position does not exist.
@@ -76,10 +75,13 @@ class Edges:
 
 
 def grid(value: Tensor, shape: tuple[int, ...], name: str, site: str) -> Tensor:
-    """Reshape a tensor of one number per cell to match weights ``(batch, head, query, key)``.
+    """Reshape a tensor of one number per cell so that it can be broadcast to the weights.
 
     ``value`` is ``(key,)``, ``(batch, key)``, ``(batch, query, key)`` or ``(batch, head, query,
-    key)``; an axis of size 1 applies to every position. Other sizes raise an InterventionError.
+    key)``. An axis of size 1 applies to every position.
+
+    Raises:
+        InterventionError: the sizes do not fit weights of this ``shape``.
     """
     four = value
     while four.dim() < 4:
@@ -112,7 +114,7 @@ _WEIGHTS_CHANGED: Final = "recorded under an intervention: weights are those it 
 
 @dataclass(frozen=True, slots=True)
 class InterventionSite:
-    """A site whose weights ``(batch, head, query, key)`` are edited."""
+    """The name of a site, and the shape and device of the weights to edit there."""
 
     site: str
     shape: tuple[int, ...]
@@ -121,19 +123,19 @@ class InterventionSite:
 
 @dataclass(slots=True, eq=False)
 class Edit:
-    """An edit that changes chosen cells of the weights.
+    """An edit that changes chosen cells of the weights, or chosen values or outputs.
 
     Attributes:
         name: the option of `intervene`: ``hide``, ``scale``, ``replace``, ``values``, ``outputs``.
-        patterns: patterns of site names; None: every site.
+        patterns: patterns of site names; None if no site was named.
         edges: selections of cells; a cell is chosen if any of them includes it.
-        values: one value per cell, laid out as in `grid`: whether the cell is hidden, its factor,
-            or its new weight.
+        values: the tensor given to the option: flags of hidden cells, factors, new weights, new
+            values or new outputs.
         change: for ``replace``, ``values`` and ``outputs``, a function from old to new tensors.
         renormalise: whether rows with a chosen cell are rescaled to sum to 1 afterwards.
         touched: the number of edited calls of each site.
-        passed: the sites left unchanged because their number of keys differs from that of
-            ``values``, each with its number of keys.
+        passed: the number of keys of each site that was left unchanged because ``values`` has a
+            different number of keys.
     """
 
     name: str
@@ -147,8 +149,9 @@ class Edit:
     passed: dict[str, int] = field(default_factory=dict)
 
     def chosen(self, site: InterventionSite) -> Tensor | None:
-        """The boolean mask of cells to change, broadcastable to the weights; None: skip the
-        call.
+        """Return a mask of the cells to change; None if the edit does not apply to the site.
+
+        The mask can be broadcast to the weights.
         """
         if not self.is_wanted(site.site):
             return None
@@ -174,9 +177,7 @@ class Edit:
         return edited.to(weights.dtype)
 
     def with_edited_values(self, before: Tensor, site: str) -> Tensor:
-        """Return values or outputs ``(batch, head, position, width)`` with chosen positions
-        changed.
-        """
+        """Return values or outputs ``(batch, head, position, width)`` with the edit applied."""
         self.touched[site] = self.touched.get(site, 0) + 1
         batch, heads, places, _ = before.shape
         if self.name == "values":
@@ -188,7 +189,7 @@ class Edit:
         return torch.where(chosen, self._fitted(made, before, site, "position, width"), before)
 
     def _fitted(self, made: Any, before: Tensor, site: str, axes: str) -> Tensor:
-        """Return ``made`` expanded to the shape of the tensor it replaces."""
+        """Return ``made`` expanded to the shape of the tensor that it replaces."""
         try:
             fitted: Tensor = made.to(before).expand(before.shape)
         except (AttributeError, RuntimeError):
@@ -202,7 +203,7 @@ class Edit:
         return fitted
 
     def _new(self, weights: Tensor, site: InterventionSite) -> Tensor:
-        """The new weights of the chosen cells, broadcastable to the weights."""
+        """Return new weights for the chosen cells. They can be broadcast to the old weights."""
         if self.name == "hide":
             return weights.new_zeros(())
         if self.name == "scale":
@@ -212,15 +213,19 @@ class Edit:
         return self._fitted(self.change(weights), weights, site.site, "query, key")
 
     def _on_grid(self, site: InterventionSite) -> Tensor:
-        """``values`` reshaped to match the weights of a call."""
+        """Return ``values`` reshaped so that they can be broadcast to the weights of a call."""
         assert self.values is not None
         return grid(self.values, site.shape, self.name, site.site).to(site.device)
 
 
 def edits_asked(options: Mapping[str, object], sites: Which | None, scope: Edges) -> list[Edit]:
-    """Return the edits requested by the options of `intervene`.
+    """Return the edits that the options of `intervene` request.
 
-    ``scope`` gives the cells; an option that is None is not used.
+    Args:
+        options: the value of each option; None if the option is not used.
+        sites: the sites to edit; None: all sites. If an option maps sites to values, ``sites`` must
+            be None.
+        scope: the cells to edit.
 
     Raises:
         InterventionError: options conflict or are invalid.
@@ -274,7 +279,6 @@ def _edit(name: str, value: Any, sites: Which | None, scope: Edges) -> Edit:
 
 
 def _edit_of_values(edit: Edit, value: Any, scope: Edges) -> Edit:
-    """Build an edit of values or of outputs."""
     name, other = edit.name, "queries" if edit.name == "values" else "keys"
     if (scope.query if name == "values" else scope.key) is not None:
         raise InterventionError(f"{name}= have no {other}; leave {other}= out")
@@ -295,7 +299,7 @@ def _edit_of_values(edit: Edit, value: Any, scope: Edges) -> Edit:
 
 
 def _edges_of(value: Any, scope: Edges) -> list[Edges]:
-    """Return the cells given to ``hide`` as positions or as edges."""
+    """Return the value of ``hide`` as a list of `Edges`. The value holds positions or `Edges`."""
     many = [value] if isinstance(value, Edges) else value
     is_list = isinstance(many, Sequence) and not isinstance(many, str | bytes)
     if not (is_list and any(isinstance(item, Edges) for item in many)):
@@ -318,9 +322,7 @@ def _factor(value: Any) -> float:
 
 
 def _is_grid(value: Any) -> bool:
-    """Whether this is one value per cell; a one-dimensional row of integers is positions
-    instead.
-    """
+    """Whether ``value`` has one entry per cell. A row of integers holds positions instead."""
     if not isinstance(value, Tensor | np.ndarray):
         return False
     kind = torch.as_tensor(value).dtype
@@ -331,9 +333,11 @@ def _is_grid(value: Any) -> bool:
 def edited(call: AttentionCall, edits: Sequence[Edit]) -> AttentionCall | None:
     """Return the call with the edits of weights applied; None if no edit applies to the call.
 
-    Hidden keys become part of the mask if torch accepts one, so that its kernel still computes the
-    output and no weights are formed. The other edits compute the weights. An edit that does not fit
-    the call raises an InterventionError.
+    For a fused kernel, hidden keys are added to the mask if possible. The kernel then computes the
+    output without forming the weights. All other edits compute the weights.
+
+    Raises:
+        InterventionError: an edit does not fit the call.
     """
     shape = call.weights.shape if call.weights is not None else _shape(call)
     device = (call.q if call.weights is None else call.weights).device  # type: ignore[union-attr]
@@ -377,7 +381,7 @@ def with_edited_values(call: AttentionCall, edits: Sequence[Edit]) -> AttentionC
 
 
 def computed(call: AttentionCall) -> Tensor:
-    """Compute a call's output, with torch's own kernel unless the call has explicit weights."""
+    """Compute the output of a call, with torch's kernel unless the call has explicit weights."""
     assert call.v is not None
     weights, v = call.weights, call.v
     if weights is None:
@@ -402,7 +406,7 @@ def computed(call: AttentionCall) -> Tensor:
 
 
 def without(call: AttentionCall, cells: Tensor) -> AttentionCall:
-    """Return the call with some cells hidden by its mask."""
+    """Return the call with the chosen ``cells`` hidden by its mask."""
     mask = call.mask
     if mask is None or mask.dtype == torch.bool:
         visible = ~cells
@@ -411,7 +415,8 @@ def without(call: AttentionCall, cells: Tensor) -> AttentionCall:
         if call.causal:
             visible = visible & _earlier(call, cells.device)
     else:
-        # The lowest number hides a key only if the row has other visible keys.
+        # The lowest finite number does not hide a key if it is added to every key of the row, so
+        # it is replaced by -inf.
         low = mask <= torch.finfo(mask.dtype).min / 2
         gone = cells | (low & cells.any(-1, keepdim=True))
         visible = torch.where(gone, -math.inf, mask)
@@ -419,9 +424,10 @@ def without(call: AttentionCall, cells: Tensor) -> AttentionCall:
 
 
 def weights_of(call: AttentionCall) -> Tensor:
-    """Compute a call's weights with gradients: ``(batch, head, query, key)``, float32 or float64.
+    """Compute the weights of a call, ``(batch, head, query, key)``, with gradients.
 
-    Each row sums to 1, or is all 0 if every key is hidden.
+    The weights are float32, or float64 if the queries are float64. Each row sums to 1, or is all 0
+    if every key is hidden.
     """
     assert call.q is not None
     assert call.k is not None
@@ -448,5 +454,5 @@ def _shape(call: AttentionCall) -> tuple[int, ...]:
 
 
 def _earlier(call: AttentionCall, device: Any) -> Tensor:
-    """The mask of keys that a causal call sees, ``(query, key)``."""
+    """Return a mask ``(query, key)`` of the keys that each query of a causal call sees."""
     return torch.ones(_shape(call)[2:], dtype=torch.bool, device=device).tril()

@@ -1,9 +1,9 @@
 """Find attention by its product: the tensor that is multiplied with values holds the weights.
 
-`Follower` is a torch dispatch mode that examines every operator after it ran and leaves its result
-unchanged. Fused attention kernels reveal their queries and keys. Torch's fused encoder layers are
-run operator by operator, so that their attention is seen. All other attention is found by its
-products.
+`Follower` is a torch dispatch mode. It examines every operator after the operator has run, and
+leaves the result unchanged. A fused attention kernel reveals its queries and keys. Torch's fused
+encoder layers are run operator by operator, so that their attention can be seen. All other
+attention is found by its products.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ _COMPOSITE: Final = torch._C.DispatchKey.CompositeImplicitAutograd
 class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Follow a model's operators and report every attention call to a block.
 
-    The results of the operators are unchanged, to the last bit.
+    The results of the operators stay the same, to the last bit.
     """
 
     supports_higher_order_operators = True
@@ -119,7 +119,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if self._inside and func is not _NATIVE:
             return func(*args, **kwargs)
         if torch._C._current_graph_task_id() != -1:
-            return func(*args, **kwargs)  # recomputation for gradients, or gradients themselves
+            return func(*args, **kwargs)  # in a backward pass, which may also recompute
         name = _name_of(func)
         if name in LAYERS and not thread_state.is_quiet:
             return self._opened(func, name, args, kwargs)
@@ -143,7 +143,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 self._look(name, args, kwargs, output)
         except AttnlensError:
             raise
-        except Exception as error:  # the model continues; the block raises the error when it ends
+        except Exception as error:  # let the model continue: the block raises an error at its end
             self._findings += 1
             self.block.lose(self._site(), name, error)
         if is_planned:
@@ -153,7 +153,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return output
 
     def begin(self, arguments: Any) -> None:
-        """Begin a call of the model with these arguments."""
+        """Prepare to follow a call of the model with these arguments."""
         self._used.clear()
         self.plan = Plan.of(self.block.model, self.block.has_adapters)
         if torch._C._functorch.peek_interpreter_stack() is not None:
@@ -163,7 +163,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 self.tracker.of(part)
 
     def pair_of(self, weights: Tensor) -> Pair:
-        """Return the pair that exposed weights relate; a new pair if none is known."""
+        """Return the pair that the weights of a probe relate. Create a pair if none is known."""
         axes = self.tracker.of(weights)
         if axes.weights_of is None:
             axes = _softmax_axes(axes, weights.dim() - 1, weights.shape[-1])
@@ -174,13 +174,13 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return pair
 
     def _site(self) -> tuple[str, nn.Module] | None:
-        """The name and the module that is running."""
+        """Return the name and the object of the running module."""
         return self._fused_site or self.block.sites.running(sys._getframe(1))
 
     # Fused operators
 
     def _opened(self, func: Any, name: str, args: tuple[Any, ...], kwargs: Any) -> Any:
-        """Run one of torch's fused encoder operators so that its attention is seen."""
+        """Run one of torch's fused encoder operators so that its attention can be seen."""
         source = args[0]
         keys = keys_of(source)
         if name == "_native_multi_head_attention":
@@ -196,7 +196,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return output
 
     def _native(self, func: Any, keys: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
-        """Run self-attention with its projections; this operator can return its weights."""
+        """Run torch's fused self-attention, which can return its weights."""
         arguments = {argument.name: argument.default_value for argument in func._schema.arguments}
         arguments |= dict(zip(arguments, args, strict=False)) | kwargs
         query, site = arguments["query"], self._site()
@@ -242,7 +242,6 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
             self._inside, self._fused_site = before, None
 
     def _fused(self, func: Any, args: tuple[Any, ...], kwargs: Any, output: Any) -> None:
-        """Report the call of a kernel that receives queries, keys and values."""
         queries, values = self.tracker.of(args[0]), self.tracker.of(args[2])
         if has_memory(args[0]):
             axes = (*plain(queries.dimensions[:-1]), *plain(values.dimensions[-1:]))
@@ -277,7 +276,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 self.tracker.put(output, axes)
 
     def _axes_of_part(self, name: str, args: Any, kwargs: Any, part: Tensor) -> Axes:
-        """The axes of one of several results."""
+        """Return the axes of one result of an operator that returns several."""
         first = args[0] if args and isinstance(args[0], Tensor) else None
         if name == "_transform_bias_rescale_qkv":
             axes = Axes.new(part.shape)
@@ -332,7 +331,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
         arguments = (*args, *(part for name, part in kwargs.items() if name != "out"))
         tensors = [part for part in arguments if isinstance(part, Tensor) and has_memory(part)]
         if not tensors:
-            # A tensor from outside the model's code is an input.
+            # A tensor created outside the model's modules is an input, not a constant.
             is_constant = self._site() is not None
             return Axes.new(output.shape, feature=is_constant, constant=is_constant)
         if name == "copy":
@@ -340,8 +339,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
         operands = [self.tracker.of(tensor) for tensor in tensors]
         is_float = output.is_floating_point()
         if is_float and len(operands) > 1:
-            # Leave out masks and indices: they select from the operands and are not operands
-            # themselves.
+            # Masks and indices only select from the other operands, so they count as constants.
             operands = [
                 axes if tensor.is_floating_point() else replace(axes.plain(), constant=True)
                 for axes, tensor in zip(operands, tensors, strict=True)
@@ -366,8 +364,9 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
         tensors: Sequence[Tensor],
         output: Tensor,
     ) -> Axes:
-        """The axes after an element-wise operator on scores: exponentials, normalisation or
-        selection.
+        """Return the axes of an element-wise result.
+
+        The operator may compute exponentials of scores, normalise scores or select among them.
         """
         first = operands[0]
         if name == "bernoulli":
@@ -400,7 +399,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
         sides = partial.sides(pair)
         is_share = partial.total or partial.log_sum
         if name == "div" and pair.origin == "softmax" and partial.total and sides == {1}:
-            return _shares(first, *tensors)  # normalised over one dimension, then over another
+            return _shares(first, *tensors)  # a second normalisation, over another dimension
         if partial.weights_of is pair or not sides or not is_share:
             return axes
         pair.normalised |= {0, 1} - sides
@@ -408,7 +407,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return replace(axes, exponential=False, log_sum=name == "sub", total=False)
 
     def _expect(self, axes: Axes, output: Tensor) -> None:
-        """Note that scores became weights, which a product is expected to use."""
+        """Note that scores became weights. A later product with values is expected to use them."""
         pair = axes.weights_of
         if pair is None:
             return
@@ -429,9 +428,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
     # Products
 
     def _product(self, a: Tensor, b: Tensor, output: Tensor) -> Axes:
-        """The axes of a matrix product; the product is reported if it multiplies weights with
-        values.
-        """
+        """Return the axes of a matrix product. If it multiplies weights with values, report it."""
         left, right = self.tracker.of(a), self.tracker.of(b)
         left_free = left.dimensions[-2:-1]
         right_free = right.dimensions[-1:] if b.dim() > 1 else ()
@@ -450,7 +447,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
             return passed_on
         are_made = sides[0] and sides[1] and sides[0][0].is_made and sides[1][0].is_made
         if are_made:
-            # Here, weights are multiplied with weights.
+            # Both factors are weights, not weights and values.
             pair = Pair((size_of(flat(left_free)), size_of(flat(right_free))), "product")
             pair.chosen = True
             for side in sides:
@@ -488,13 +485,13 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return _paired(lead, left_free, right_free, pair, constant)
 
     def _is_mixture(self, axes: Axes, key: Dimension) -> bool:
-        """Whether weights that sum to 1 over the other side mix features."""
+        """Whether weights from a softmax over one tensor multiply features, as for experts."""
         pair = axes.weights_of
         of_features = all(axis.plain.feature for axis in key)
         return pair is not None and pair.origin == "softmax" and of_features
 
     def _summed(self, source: Tensor, axes: Axes, output: Tensor) -> Axes:
-        """The axes of a sum; the sum of weights times values over keys is reported as a product."""
+        """Return the axes of a sum. If it completes weights times values, report that product."""
         before = self.tracker.of(source)
         pending: Pending | None = before.pending
         if pending is None:
@@ -506,7 +503,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return axes.plain() if product and self._attention(product) else axes
 
     def _attention(self, product: Product) -> bool:
-        """Report a product if it multiplies weights with values; return whether it does."""
+        """Report a product if it multiplies weights with values, and return whether it does."""
         self._findings += 1
         site, layout = self._site(), product.layout
         is_named = site is not None and self.block.is_named(*site)
@@ -540,10 +537,10 @@ def following(block: Block) -> Iterator[None]:
         if sys.modules.keys() & {"torch._dynamo", "torch.nn.attention.flex_attention"}:
             _stance.come()
             stack.callback(_stance.go)
-        # Copies of parameters that autocast made earlier are not recognised as parameters.
+        # Clear autocast's copies of parameters, which would not be recognised as parameters.
         torch.clear_autocast_cache()
         follower = block.follower = Follower(block)
-        # The block and the follower refer to each other, which would keep unused weights in memory.
+        # Break the reference cycle of block and follower, which would keep weights in memory.
         stack.callback(setattr, block, "follower", None)
         thread_state.followers.append(follower)
         stack.callback(thread_state.followers.remove, follower)
@@ -552,7 +549,7 @@ def following(block: Block) -> Iterator[None]:
 
 
 class _Stance:
-    """Run compiled modules uncompiled while any block of any thread is open."""
+    """Makes compiled modules run uncompiled while a block is open in any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -576,8 +573,9 @@ _stance: Final = _Stance()
 
 
 def _chosen_by_number(axes: Axes, operands: Sequence[Axes], output: Tensor) -> Axes:
-    """The axes of a comparison of the best keys' numbers with all key numbers: a selection of
-    keys.
+    """Return the axes of a comparison of the best keys' numbers with all key numbers.
+
+    Such a comparison selects keys, so its result counts as weights.
     """
     pairs = [pair for operand in operands for pair in operand.pairs]
     if len({*pairs}) != 1:
@@ -599,7 +597,7 @@ def _chosen_by_number(axes: Axes, operands: Sequence[Axes], output: Tensor) -> A
 
 
 def _softmax_axes(axes: Axes, dim: int, size: int) -> Axes:
-    """The axes of one tensor that is normalised to sum to 1 over one dimension."""
+    """Return the axes of a tensor that is normalised to sum to 1 over one dimension."""
     pair = Pair((1, size), "softmax")
     pair.normalised.add(1)
     dimensions = list(axes.plain().dimensions)
@@ -609,7 +607,7 @@ def _softmax_axes(axes: Axes, dim: int, size: int) -> Axes:
 
 
 def _shares(axes: Axes, exponentials: Tensor, total: Tensor) -> Axes:
-    """The axes of exponentials divided by their sum over one dimension."""
+    """Return the axes of exponentials that were divided by their sum over one dimension."""
     shape, other = exponentials.shape, total.shape
     summed = [
         dim
@@ -622,9 +620,9 @@ def _shares(axes: Axes, exponentials: Tensor, total: Tensor) -> Axes:
 
 
 def _lead_of(axes: Axes, other: Axes) -> tuple[Dimension, ...]:
-    """The leading dimensions of both factors, taken from the first factor unless the second has
-    more
-    information.
+    """Return the leading dimensions of a product.
+
+    They come from the first factor, unless the second factor gives more information about them.
     """
     own, rest = axes.dimensions[:-2], other.dimensions[:-2]
     if len(own) == len(rest) and any(axis.copied for axis in flat(own)):
@@ -669,6 +667,6 @@ def _name_of(func: Any) -> str:
 
 @lru_cache(maxsize=4096)
 def _is_composite(func: Any) -> bool:
-    """Whether an operator is composed of other operators, as in inference mode."""
+    """Whether an operator is implemented by calls of other operators."""
     has_kernel = getattr(func, "has_kernel_for_dispatch_key", None)
     return has_kernel is not None and bool(has_kernel(_COMPOSITE))

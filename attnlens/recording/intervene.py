@@ -72,9 +72,9 @@ def intervene(
     batch: Positions = None,
     adapters: SoftmaxAdapter | Sequence[SoftmaxAdapter] | None = None,
 ) -> Iterator[dict[str, int]]:
-    """Change a model's attention while the block runs: knock-out, ablation, activation patching.
+    """Change a model's attention while the block runs.
 
-    ::
+    Use it for knock-out, ablation and activation patching::
 
         with attnlens.intervene(model, hide=[3, 4]):                # from every query, everywhere
             model(x)
@@ -86,41 +86,40 @@ def intervene(
             model(x)
 
     Any torch module works, as for `attnlens.record`. A recording around or inside the block shows
-    the changed weights. The weights to change are the softmax output before dropout, ``(batch,
-    head, query, key)``. Gradients are computed through the change. If blocks are nested, the
-    changes of the outer block are applied first. The model itself is not changed, and other threads
-    run it unchanged.
+    the changed weights. The weights to change are those that multiply the values, ``(batch, head,
+    query, key)``. In a fused kernel, they are changed before dropout. Gradients are computed
+    through the change. If blocks are nested, the changes of the outer block are applied first. The
+    model itself is not changed, and other threads run it unchanged.
 
-    Give exactly one of these five options. It sets the change of the chosen cells:
+    Give exactly one of ``hide``, ``scale``, ``replace``, ``values`` and ``outputs``. Each of them
+    may also be a mapping from site names or patterns to one of the forms below. If ``hide``,
+    ``scale`` or ``replace`` is a tensor and no site is named, sites with a different number of keys
+    are left unchanged.
 
     Args:
-        hide: keys to hide. The other weights of the row are rescaled to sum to 1; a row without any
-            other key becomes 0. Give positions, one or several `Edges`, or a boolean tensor that is
-            true for hidden keys: ``(key)``, ``(batch, key)``, ``(batch, query, key)`` or ``(batch,
-            head, query, key)``. With a batch axis, each sequence of a batch can have its own
-            ablation.
+        hide: keys to hide. The other weights of the row are rescaled to sum to 1. A row without
+            other keys becomes 0. Give positions, one or several `Edges`, or a boolean tensor that
+            is true for hidden keys: ``(key)``, ``(batch, key)``, ``(batch, query, key)`` or
+            ``(batch, head, query, key)``. A tensor with a batch axis can hide different keys in
+            each sequence.
         scale: the factor for the chosen weights: a number, or a tensor of one of these shapes.
         replace: new weights of one of these shapes, or a function that takes the weights ``(batch,
             head, query, key)`` and returns new weights.
-        values: new values, which the weights multiply, ``(batch, head, key, width)``: a tensor that
-            broadcasts to that shape, a function of the old values, or a record with values. With a
-            recording, each site gets the values recorded there.
+        values: new values, which the weights multiply, ``(batch, head, key, width)``. Give a tensor
+            that can be broadcast to that shape, a function of the old values, or a record with
+            values. If you give a recording, each site gets the values recorded there.
         outputs: new outputs of the heads, ``(batch, head, query, width)``, before they are
-            concatenated and projected, in the same forms as ``values``. The weights stay the same.
-    Each option may also be a mapping from site names or patterns to one of these forms. If
-    ``hide``, ``scale`` or ``replace`` is a tensor and no site is named, sites with a different
-    number of keys are left unchanged.
-
-    Args:
-        renormalise: whether rows with a chosen cell are scaled to sum to 1 afterwards; the
-            default is yes for `hide`, else no.
+            concatenated and projected. The forms are those of ``values``. The weights stay the
+            same.
+        renormalise: whether rows with a chosen cell are rescaled to sum to 1 afterwards. The
+            default is yes for ``hide`` and no for the other options.
         sites: names as in ``named_modules()``, patterns (``*``, ``?``), or a function of a name;
             None: all sites.
         heads: change only these heads, by position; -1 is the last, None means all.
         queries: change only these queries.
         keys: change only these keys.
         batch: change only these sequences of the batch.
-        adapters: needed for a softmax written by hand: see `SoftmaxAdapter`.
+        adapters: adapters for modules with custom attention: see `SoftmaxAdapter`.
 
     Yields:
         the number of calls changed so far, by site.
@@ -151,7 +150,7 @@ def intervene(
 
 
 class _InterventionRun(Block):
-    """One ``with`` block: its hooks and the calls it changed.
+    """The state of one ``with`` block: its hooks and the calls that it changed.
 
     Attributes:
         changed: the number of changed calls of each site.
@@ -171,20 +170,21 @@ class _InterventionRun(Block):
     ) -> None:
         del call, is_again
         if pair is None or pair not in self._claimed:
-            # TorchScript would turn an error raised here into a different error.
+            # Do not raise here: TorchScript would turn the error into a different one.
             self.refused[site] = (
                 "no function of torch in Python computes it (TorchScript, an exported module); "
                 "use the module it was made from"
             )
 
     def change(self, finding: FoundCall) -> AttentionCall | None:
-        """Return the call to compute instead, with its output; None to keep the model's own
-        call.
+        """Return the call that replaces the model's own call, with its output.
+
+        Return None to keep the model's own call.
         """
         product, site = finding.product, finding.site
         claimed = None if product is None else self._claimed.get(product.pair)
         if (claimed is not None and not self.follows) or not self.asks(site, finding.is_again):
-            return None  # the probe was already changed, or its site is not selected
+            return None  # a probe was already changed, or the site is not selected
         call = finding.with_tensors().with_changes(site=site if claimed is None else claimed[0])
         if call.v is None:
             raise InterventionError(f"{site}: every query has values of its own; {_NOT_CHANGED}")
@@ -201,7 +201,7 @@ class _InterventionRun(Block):
         return changed
 
     def probed(self, site: str, probe: AttentionProbe, weights: Tensor) -> Tensor | None:
-        """The weights that a probe returns instead of its input; None to keep the input."""
+        """Return the weights that a probe returns instead of its input; None to keep the input."""
         is_recomputed = torch._C._current_graph_task_id() != -1
         if not self.in_block_thread(site) or is_recomputed or not self.asks(site):
             return None
@@ -231,7 +231,8 @@ class _InterventionRun(Block):
     def watch_probe(self, site: str, probe: AttentionProbe) -> None:
         self.handles.append(probe.register_forward_hook(_ProbeHook(self, site, probe)))
         hooks = probe._forward_hooks
-        # These hooks run before hooks that only observe, in the order in which blocks were entered.
+        # Run these hooks before hooks that only observe, which must see the changed weights. The
+        # hook of an outer block runs first.
         for key in reversed([key for key, hook in hooks.items() if isinstance(hook, _ProbeHook)]):
             hooks.move_to_end(key, last=False)  # type: ignore[attr-defined]
 
@@ -244,8 +245,10 @@ class _InterventionRun(Block):
         self.changed[site] = self.changed.get(site, 0) + 1
 
     def judge(self) -> None:
-        """Raise an InterventionError if an edit changed nothing, or attention could not be
-        changed.
+        """Check at the end of the block that every edit changed something.
+
+        Raises:
+            InterventionError: an edit changed nothing, or attention ran that could not be changed.
         """
         if unseen := self.unseen() | self.doubts():
             raise InterventionError(f"attention ran that cannot be changed: {reasons_of(unseen)}")
@@ -287,7 +290,7 @@ class _InterventionRun(Block):
 class _Changes(TorchFunctionMode):
     """A torch function mode that changes the results of functions that compute attention.
 
-    The mode works above autograd, so that gradients are computed through the changed results.
+    The mode works above autograd, so gradients are computed through the changed results.
     """
 
     def __init__(self, run: _InterventionRun) -> None:
@@ -326,7 +329,7 @@ class _Changes(TorchFunctionMode):
         return output
 
     def _laid_out(self, finding: FoundCall, changed: AttentionCall, output: Tensor) -> Tensor:
-        """Reshape the output of a changed call as the torch function returns it."""
+        """Return the output of a changed call in the shape that the torch function returns."""
         new, product = changed.output, finding.product
         assert new is not None
         if product is None:
@@ -348,8 +351,6 @@ _MULTI_HEAD: Final = FunctionType(
 
 
 class _ProbeHook:
-    """A hook that changes the output of a probe."""
-
     def __init__(self, run: _InterventionRun, site: str, probe: AttentionProbe) -> None:
         self._run, self._site, self._probe = run, site, probe
 
@@ -366,8 +367,8 @@ def _computed_again() -> bool:
     while frame is not None:
         code = frame.f_code
         if code.co_filename == _CHECKPOINT and (
-            # The pass that discards activations runs without gradients; recomputation in hooks runs
-            # with them.
+            # Reentrant checkpointing calls `forward` without gradients. The other kind recomputes
+            # activations only if gradients are enabled.
             code.co_name == "forward" or torch.is_grad_enabled()
         ):
             return True

@@ -16,19 +16,18 @@ from attnlens.recording.axes import places
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LazyAttention:
-    """The inputs of one attention call; its weights are computed on request.
-
-    Computing a row takes one pass over the keys. The whole matrix is computed only on request.
+    """The queries and keys of one attention call, from which weights are computed on request.
 
     Attributes:
-        q: queries, ``(batch, head, query, d)``.
-        k: keys, ``(batch, key head, key, d)``; ``head`` is a multiple of ``key head``.
+        q: the queries, ``(batch, head, query, d)``.
+        k: the keys, ``(batch, key head, key, d)``. The number of heads is a multiple of the number
+            of key heads.
         scale: the factor applied to query times key.
-        mask: boolean (true: the key is seen) or float (added to the logits), broadcastable
+        mask: boolean (true: the query sees the key) or float (added to the logits), broadcastable
             to ``(batch, head, query, key)``.
         causal: whether query i sees keys 0 to i only.
-        lse: log-sum-exp of every row of logits, ``(batch, head, query)``, if the kernel returned
-            it. A weight is then ``exp(q · k · scale + mask - lse)``.
+        lse: the log-sum-exp of every row of logits, ``(batch, head, query)``, if the kernel
+            returned it. A weight is then ``exp(q · k · scale + mask - lse)``.
     """
 
     q: Tensor
@@ -46,27 +45,26 @@ class LazyAttention:
 
     @property
     def exact(self) -> LazyAttention:
-        """Return a copy in the precision of the weights: float64 if the queries are, else
-        float32.
-        """
+        """The same call in float64 if the queries are float64, otherwise in float32."""
         dtype = torch.float64 if self.q.dtype == torch.float64 else torch.float32
         if self.q.dtype == self.k.dtype == dtype:
             return self
         return replace(self, q=self.q.to(dtype), k=self.k.to(dtype))
 
     def shuffled(self, generator: torch.Generator) -> LazyAttention:
-        """Return a placebo: a copy with the features of the keys in a different order than the
-        queries'.
+        """Return a placebo: a copy with the features of the keys in a random order.
+
+        The features of the queries keep their order.
         """
         order = torch.randperm(self.k.shape[-1], generator=generator).to(self.k.device)
         return replace(self, k=self.k[..., order], lse=None)
 
     def weights(self, rows: Sequence[int] | slice | None = None) -> Tensor:
-        """The weights of the chosen queries (all of them if None).
+        """Compute the weights of the chosen queries (all of them if None).
 
         Returns:
-            ``(batch, head, query, key)`` in float32, or float64 if the queries are. Each row sums
-            to 1, or is all 0 if every key is hidden.
+            ``(batch, head, query, key)`` in float32, or float64 if the queries are float64. Each
+            row sums to 1, or is all 0 if every key is hidden.
 
         Raises:
             RecordingError: a query does not exist.
@@ -85,9 +83,9 @@ class LazyAttention:
         The logit of a hidden key is -inf.
 
         Args:
-            rows: the queries to compute; a slice is not copied first.
-            keys: compute only this many keys, from the first.
-            out: a contiguous buffer of the returned shape to write to.
+            rows: the queries to compute. A slice avoids a copy of the queries.
+            keys: the number of keys to compute, counted from the first key; None: all keys.
+            out: a contiguous buffer for the result, of the returned shape.
         """
         batch, heads, queries, every = self.shape
         chosen: slice | list[int] | None = rows if isinstance(rows, slice) else None
@@ -95,7 +93,7 @@ class LazyAttention:
             chosen = places(tuple(rows), queries, "row")
             neighbours = slice(chosen[0], chosen[0] + len(chosen)) if chosen else slice(0)
             if chosen == list(range(queries))[neighbours]:
-                chosen = neighbours  # a slice copies nothing
+                chosen = neighbours  # a slice avoids a copy
         exact = self.exact
         q = exact.q if chosen is None else exact.q[:, :, chosen]
         count = every if keys is None else keys
@@ -122,7 +120,7 @@ class LazyAttention:
         if self.causal and n_heads:
             row = torch.arange(queries)
             row = row if chosen is None else row[chosen]
-            # All of these queries see the keys up to the first query.
+            # Every chosen query sees all keys up to the position of the earliest chosen query.
             first = min(count, int(row.min()) + 1)
             later = torch.arange(first, count) > row[:, None]
             out[..., first:].masked_fill_(later.to(out.device), -math.inf)
@@ -134,7 +132,7 @@ class LazyAttention:
             return replace(self, mask=None, causal=False).logits(rows)
 
     def batches(self, first: int, end: int) -> LazyAttention:
-        """Return the same attention for part of the batch."""
+        """Return the same attention for the sequences ``first`` to ``end - 1`` of the batch."""
         mask = self.mask
         if mask is not None and mask.dim() == 4 and mask.shape[0] > 1:
             mask = mask[first:end]
@@ -143,7 +141,7 @@ class LazyAttention:
 
 
 def without_autocast(device: str) -> AbstractContextManager[object]:
-    """Return a context manager in which tensors keep their precision."""
+    """Return a context manager in which torch does not convert tensors to a lower precision."""
     # Entering autocast takes longer than computing a row, so enter it only if autocast is on.
     if torch.is_autocast_enabled(device):
         return torch.autocast(device, enabled=False)
@@ -151,9 +149,9 @@ def without_autocast(device: str) -> AbstractContextManager[object]:
 
 
 def shares(logits: Tensor, may_hide: bool) -> Tensor:
-    """Softmax over the last axis, in place; a row without a finite logit becomes all 0.
+    """Apply softmax over the last axis in place. A row in which every logit is -inf becomes all 0.
 
-    ``may_hide`` says whether such rows can occur; a plain softmax would turn them into NaN.
+    Set ``may_hide`` if such rows can occur. A plain softmax would turn them into NaN.
     """
     hidden = logits.amax(-1, keepdim=True) == -math.inf if may_hide else None
     weights = torch.softmax(logits, -1, out=logits)
@@ -181,13 +179,14 @@ _LEAST_ROWS = 8
 def top_of(source: LazyAttention, k: int) -> tuple[Tensor, Tensor, Tensor]:
     """Compute the k largest weights of every row of a call.
 
-    Queries are processed a few at a time, so memory grows with the number of keys, not with the
-    number of queries times keys.
+    Queries are processed a few at a time. Memory therefore grows with the number of keys, not with
+    the number of queries times keys.
 
     Returns:
-        weights ``(batch, head, query, k)``, largest first, in float32 (float64 if the queries are
-        float64); their keys, with the same shape, int32; and the sum of the other weights,
-        ``(batch, head, query)``. A row whose keys are all hidden has weights and residual 0.
+        a tuple of three tensors. The first contains the weights ``(batch, head, query, k)``,
+        largest first, in float32 (float64 if the queries are float64). The second contains their
+        keys, with the same shape, int32. The third contains the sum of the other weights, ``(batch,
+        head, query)``. If all keys of a row are hidden, its weights and its sum are 0.
     """
     batch, heads, queries, _ = source.shape
     source = source.exact
@@ -216,8 +215,9 @@ def top_of_weights(weights: Tensor, k: int) -> tuple[Tensor, Tensor, Tensor]:
 def chunks(source: LazyAttention) -> Iterator[tuple[int, int, Tensor]]:
     """Yield the logits of successive groups of queries: ``(first query, end, logits)``.
 
-    All groups share one buffer. For a causal call, keys that no query of the group sees are not
-    computed, so the logits may have fewer columns than there are keys.
+    All groups share one buffer, so each group overwrites the logits of the previous one. For a
+    causal call, keys that no query of the group sees are not computed. The logits may then have
+    fewer columns than there are keys.
     """
     batch, heads, queries, keys = source.shape
     size = max(_LEAST_ROWS, _BUFFER_CELLS // max(1, batch * heads * keys))
@@ -232,14 +232,17 @@ def chunks(source: LazyAttention) -> Iterator[tuple[int, int, Tensor]]:
 
 
 def _batches(source: LazyAttention) -> list[tuple[int, int]]:
-    """Split the batch so that a few queries of each part fill the buffer."""
+    """Split the batch into parts, so that a few queries of each part fill the buffer."""
     batch, heads, _, keys = source.shape
     size = max(1, _BUFFER_CELLS // max(1, heads * keys * _LEAST_ROWS))
     return [(first, min(first + size, batch)) for first in range(0, batch, size)]
 
 
 def _top_of_rows(rows: Tensor, k: int, lse: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
-    """The k largest of weights, or of logits if their log-sum-exp is given."""
+    """Return the k largest weights of every row, their keys, and the sum of the other weights.
+
+    ``rows`` contains weights. If ``lse`` is given, ``rows`` contains logits.
+    """
     lead, n_visible = rows.shape[:-1], rows.shape[-1]
     n_kept = min(k, n_visible)
     values, keys = largest(rows.view(-1, n_visible), n_kept)
@@ -251,7 +254,7 @@ def _top_of_rows(rows: Tensor, k: int, lse: Tensor | None) -> tuple[Tensor, Tens
     total = values.sum(-1)
     residual = torch.where(total > 0, 1 - total, total).clamp_min_(0)
     if n_kept < k:
-        # Later keys are hidden: pad the row with them at weight 0.
+        # There are fewer than k visible keys: pad the row with hidden keys of weight 0.
         later = torch.arange(n_visible, n_visible + k - n_kept, device=keys.device).expand(
             *lead, -1
         )
@@ -263,7 +266,7 @@ def _top_of_rows(rows: Tensor, k: int, lse: Tensor | None) -> tuple[Tensor, Tens
 def largest(rows: Tensor, k: int) -> tuple[Tensor, Tensor]:
     """Return the k largest values of every row and their columns, largest first.
 
-    This replaces ``torch.topk``. If values are equal, any of them may be selected.
+    Use this instead of ``torch.topk``. If values are equal, any of them may be selected.
     """
     places = _largest_places(rows, k)
     values, order = torch.sort(rows.gather(1, places), dim=1, descending=True)
@@ -271,11 +274,11 @@ def largest(rows: Tensor, k: int) -> tuple[Tensor, Tensor]:
 
 
 def _largest_places(rows: Tensor, k: int) -> Tensor:
-    """The columns of the k largest values of every row, in no particular order.
+    """Return the columns of the k largest values of every row, in no particular order.
 
     Every column belongs to a group. Each of the k largest values is in a group whose maximum is at
-    least as large, so the k groups with the largest maxima contain k largest values. Computing the
-    maxima is cheap; selecting among all columns is not.
+    least as large. The k groups with the largest maxima therefore contain k largest values.
+    Computing the maxima is cheap; selecting among all columns is not.
     """
     count, columns = rows.shape
     few = max(_FEW_COLUMNS, 4 * k)

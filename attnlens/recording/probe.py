@@ -1,11 +1,11 @@
 """`AttentionProbe` and `step`, with which a model exposes its attention and its equations.
 
-A model that wants its attention recorded passes its weights through an `AttentionProbe`. The probe
-is an identity module with a name (its path in ``named_modules()``). A forward hook on the probe
-sees the weights, and the model behaves the same with and without the hook.
+A model passes its attention weights through an `AttentionProbe` so that they can be recorded. The
+probe is an identity module, named by its path in ``named_modules()``. A forward hook on the probe
+sees the weights. The model behaves the same with and without the hook.
 
-A model that wants its forward pass to be read as equations names its intermediate results with
-`step`, which also returns its input unchanged.
+A model passes its intermediate results through `step` so that its forward pass can be shown as
+equations. Like a probe, `step` returns its input unchanged.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ def step(symbol: str, value: Tensor, description: str = "", *, as_input: bool = 
         symbol: the symbol in the equations, in LaTeX without dollar signs, such as ``h_{attn}``.
         value: the intermediate result, of any shape.
         description: a few words, such as "after the feed-forward network".
-        as_input: show the value as an input. Use this if its rule, for example which words are
-            equal, is clearer in the description than as an equation.
+        as_input: whether to show the value as an input instead of an equation. Use this if the
+            description is clearer than the equation, for example for a table of equal words.
     """
     for listener in _listeners:
         listener(symbol, value, description, as_input)
@@ -49,8 +49,8 @@ class AttentionProbe(nn.Module):
     """An identity module that exposes attention weights to hooks.
 
     Args:
-        axes: the names of the dimensions of the weights in order, such as
-            ``("batch", "head", "query", "key")``.
+        axes: the names of the dimensions of the weights in order, such as ``("batch", "head",
+            "query", "key")``.
     """
 
     def __init__(self, axes: tuple[str, ...] = ("batch", "head", "query", "key")) -> None:
@@ -63,7 +63,7 @@ class AttentionProbe(nn.Module):
         """Return ``weights`` unchanged.
 
         Args:
-            weights: weights that sum to 1 along the last axis (or are all 0).
+            weights: the weights. They sum to 1 along the last axis, or are all 0.
             content: optionally, the part of the logits from query times key, with the same shape.
             bias: optionally, the part of the logits from built-in biases, with the same shape.
         """
@@ -72,9 +72,7 @@ class AttentionProbe(nn.Module):
 
     @property
     def watched(self) -> bool:
-        """Whether a hook is registered, so that computing ``content`` and ``bias`` is
-        worthwhile.
-        """
+        """Whether a hook is registered. If not, ``content`` and ``bias`` need not be computed."""
         return bool(self._forward_hooks or self._forward_pre_hooks)
 
     def extra_repr(self) -> str:

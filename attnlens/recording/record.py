@@ -60,20 +60,21 @@ def record(
     """Record the attention of a model while the block runs.
 
     Any torch module works. The recorded weights are the tensor that the model multiplies with the
-    values, after masks, top-k, mixing of heads and dropout. Fused kernels do not expose weights, so
-    their weights are computed in float32 from the kernel's queries and keys, before dropout. A note
-    names operations that only resemble attention, such as a router of experts. The model's outputs
-    and gradients stay the same to the last bit. Compiled modules run uncompiled: their outputs
-    agree up to rounding, and a note says so.
+    values, after masks, top-k, mixing of heads and dropout. Fused kernels do not expose their
+    weights. Their weights are computed in float32 from the kernel's queries and keys, before
+    dropout. If operations only resemble attention, such as a router of experts, a note names them.
+    The model's outputs and gradients stay the same to the last bit. Compiled modules run
+    uncompiled. Their outputs agree up to rounding, and a note says so.
 
-    Only calls in the thread of the block are recorded. The model is not changed. Torch is restored
-    when the block ends, even if an exception is raised.
+    Only calls in the thread of the block are recorded. The model is not changed. All hooks are
+    removed when the block ends, even after an exception.
 
     Args:
         rows: record only these queries: an integer, a list or a slice; -1 is the last query.
-        top_k: record only this many weights of each row, the largest, and the sum of the others.
-            The whole matrix of weights is never computed.
-        lazy: record queries and keys instead of weights; any row can be computed later.
+        top_k: record only the largest weights of each row, this many, and the sum of the others.
+            For a fused kernel, the whole matrix of weights is never computed.
+        lazy: for fused kernels, record queries and keys instead of weights. Any row can be computed
+            later.
         include: names or patterns of the sites to record, or a function of a name.
         dtype: the precision of the recorded weights, such as ``torch.float16``.
         to: a folder to create. Records are written there during the run; open it later with
@@ -82,15 +83,16 @@ def record(
         adapters: adapters for modules with custom attention: see `Adapter`, `SoftmaxAdapter`.
         expected: the required number of records at the end of the block.
         values: also record the values that the weights multiply, as ``record.values``, ``(batch,
-            head, key, width)``, in the model's precision. Heads that share values get copies.
+            head, key, width)``, in the model's precision. If heads share values, each head gets a
+            copy.
         outputs: also record the output of each head, before heads are concatenated and projected,
-            as ``record.outputs``, ``(batch, head, query, width)``. For torch's fused encoder
-            layers, values and outputs are computed separately from the model. A note names the
-            records without values and outputs.
+            as ``record.outputs``, ``(batch, head, query, width)``. A record whose values and
+            outputs could not be recorded has a note.
 
-    By default, without ``rows``, ``top_k`` and ``lazy``, all weights of a call are recorded if they
-    need at most `capture.WHOLE_CALL_BYTES`. For larger calls, the `capture.DEFAULT_TOP` largest
-    weights of each row are recorded, and a note says so.
+    By default, without ``rows``, ``top_k`` and ``lazy``, all weights of a call are recorded. There
+    is one exception: if the weights of a fused kernel would need more than
+    `capture.WHOLE_CALL_BYTES`, only the `capture.DEFAULT_TOP` largest weights of each row are
+    recorded. A note then says so.
 
     Yields:
         a `Recording` whose sites are the paths of modules, as in ``named_modules()``. The site of
@@ -127,7 +129,7 @@ def record(
 
 
 class _RecordingRun(Block):
-    """One ``with`` block: its hooks and the records it created or wrote to its stream."""
+    """The state of one ``with`` block: its hooks, and the records that it created."""
 
     leave_out = "include"
 
@@ -149,7 +151,11 @@ class _RecordingRun(Block):
         self._adapters = adapters
 
     def watch(self) -> None:
-        """Register the hooks; a NothingRecordedError if an adapter matches no module."""
+        """Register the hooks.
+
+        Raises:
+            NothingRecordedError: an adapter matches no module.
+        """
         self.error = NothingRecordedError
         self.begin([adapter for adapter in self._adapters if isinstance(adapter, SoftmaxAdapter)])
         self.error = RecordingError
@@ -179,7 +185,6 @@ class _RecordingRun(Block):
             self._add(self._with_values(record, call) if self.follows else record)
 
     def _with_values(self, record: AttentionRecord, call: AttentionCall) -> AttentionRecord:
-        """Return the record with its values and outputs."""
         parts: dict[str, Any] = {}
         if self.values and call.v is not None:
             values = call.v.detach().repeat_interleave(record.shape[1] // call.v.shape[1], 1)
@@ -193,7 +198,7 @@ class _RecordingRun(Block):
         return record.replaced(notes=tuple(dict.fromkeys(notes)), **parts)
 
     def judge(self, patterns: Sequence[str], expected: int | None) -> None:
-        """Check that everything that should have been recorded was recorded.
+        """Check at the end of the block that everything was recorded.
 
         Raises:
             NothingRecordedError: there is no record.
@@ -337,7 +342,7 @@ def _check_product(record: AttentionRecord, values: Tensor, outputs: Tensor) -> 
         product = (record.weights.double() @ values.double()).nan_to_num(0.0)
     actual = outputs.double().nan_to_num(0.0)
     scale = float(actual.abs().max()) if actual.numel() else 0.0
-    # The least precise of the three sets the tolerance: float16 and bfloat16 round to about 1%.
+    # The least precise tensor sets the tolerance, because float16 and bfloat16 round coarsely.
     tensors = (record.weights, values, outputs)
     tolerance = 5e-2 if any(tensor.element_size() < 4 for tensor in tensors) else 1e-3
     if not torch.allclose(product, actual, rtol=0, atol=tolerance * max(1, scale)):

@@ -1,6 +1,4 @@
-"""A recording: the records of a block by site. It can be saved, loaded, or built from captured
-tensors.
-"""
+"""`Recording`, the records of a block by site, and functions that load or build recordings."""
 
 from __future__ import annotations
 
@@ -38,8 +36,8 @@ if TYPE_CHECKING:
 class Recording(Mapping[str, AttentionRecord]):
     """Records by site, in the order in which the sites first ran.
 
-    ``recording[site]`` is the record of a module that ran once. If a module ran several times,
-    use ``recording.calls(site)``.
+    ``recording[site]`` is the record of a module that ran once. If a module ran several times, use
+    ``recording.calls(site)``.
     """
 
     def __init__(self, records: Sequence[AttentionRecord] = ()) -> None:
@@ -51,7 +49,7 @@ class Recording(Mapping[str, AttentionRecord]):
         self._calls.setdefault(record.site, []).append(record)
 
     def calls(self, site: str) -> tuple[AttentionRecord, ...]:
-        """Return every call of one module, in order.
+        """Return the records of all calls of one module, in order.
 
         Raises:
             UnknownNameError: no site of that name was recorded.
@@ -74,7 +72,7 @@ class Recording(Mapping[str, AttentionRecord]):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The notes of all records, without repeats."""
+        """The notes of all records, each note once."""
         return notes_of(self.records())
 
     def __getitem__(self, site: str) -> AttentionRecord:
@@ -84,7 +82,7 @@ class Recording(Mapping[str, AttentionRecord]):
         return calls[0]
 
     def __contains__(self, site: object) -> bool:
-        # Mapping's own method would look up the record, which fails for a site with several calls.
+        # Mapping's own method would call __getitem__, which fails for a site with several calls.
         return isinstance(site, str) and site in self._calls
 
     def __iter__(self) -> Iterator[str]:
@@ -94,10 +92,12 @@ class Recording(Mapping[str, AttentionRecord]):
         return len(self._calls)
 
     def labelled(self, **labels: Sequence[str]) -> Recording:
-        """Return a copy with labels on every axis of that name with the same number of positions.
+        """Return a copy of the recording with labels on the named axes, such as ``key=words``.
+
+        Labels are added to each axis of that name if the number of labels fits.
 
         Raises:
-            RecordingError: the labels fit no record.
+            RecordingError: the labels for a name fit no record.
         """
         records = list(self.records())
         for name, label in labels.items():
@@ -121,7 +121,7 @@ class Recording(Mapping[str, AttentionRecord]):
         return Recording(records)
 
     def to_pandas(self, *, max_rows: int = MOST_ROWS) -> pandas.DataFrame:
-        """Return the tables of all records (see `AttentionRecord.to_pandas`) as one table.
+        """Return one table of all records, with the columns of `AttentionRecord.to_pandas`.
 
         Raises:
             RecordingError: nothing was recorded, or the table would have more than ``max_rows``
@@ -138,10 +138,10 @@ class Recording(Mapping[str, AttentionRecord]):
         return str(resolve_name("attnlens.render.page:recording_html")(self))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write every record to a safetensors file: a temporary file is written first, then
-            renamed.
+        """Write every record to a safetensors file.
 
-        A lazy record is saved as its queries and keys.
+        A temporary file is written first and then renamed to ``path``. A lazy record is saved as
+        its queries and keys.
 
         Raises:
             NothingRecordedError: there is nothing to save.
@@ -168,19 +168,20 @@ _GIVE = "give SITE.q and SITE.k, (batch, head, position, d) or (position, head, 
 
 
 def recording_of_captured(path: str | os.PathLike[str]) -> Recording:
-    """Build a recording from queries and keys captured by a serving engine; its records are lazy.
+    """Build a recording from queries and keys that a serving engine captured. Its records are lazy.
 
     For every site, the safetensors file contains ``SITE.q`` and ``SITE.k``, and optionally
-    ``SITE.mask`` and ``SITE.scale`` (one number). A boolean mask is true for visible keys; a float
+    ``SITE.mask`` and ``SITE.scale`` (one number). A boolean mask is true for visible keys. A float
     mask is added to the logits. Queries and keys are ``(batch, head, position, d)``, or
-    ``(position, head, d)`` as in a vLLM request. The file's metadata may set ``causal`` to ``true``
-    or ``false``. By default, attention is causal if there is no mask and the numbers of queries and
-    keys are equal. The metadata may also set a ``scale`` for all sites; the default is ``1 /
-    sqrt(d)``.
+    ``(position, head, d)`` as in a vLLM request.
+
+    The file's metadata may set ``causal`` to ``true`` or ``false``. By default, attention is causal
+    if there is no mask and the numbers of queries and keys are equal. The metadata may also set a
+    ``scale`` for all sites. The default is ``1 / sqrt(d)``.
 
     Raises:
-        InputError: the file is missing, is not a safetensors file, or has tensors of the wrong
-            shape.
+        InputError: the file is missing or is not a safetensors file, or its tensors or metadata are
+            invalid.
     """
     from safetensors import safe_open
 

@@ -1,6 +1,7 @@
-"""How each operator of ``torch.ops.aten`` changes axes: one rule per operator, by name.
+"""Rules for the axes of an operator's result, by the name of the operator in ``torch.ops.aten``.
 
-An operator without a rule is treated as element-wise.
+Matrix products and softmax are not among them: see `attnlens.recording.follower`. Any other
+operator without a rule is treated as element-wise.
 """
 
 from __future__ import annotations
@@ -122,7 +123,7 @@ def _concatenated(operation: OperatorCall) -> Axes:
     dimensions = list(by_position(axes.dimensions, operation.shape))
     joined = dimensions[dim]
     if len(joined) == 1 and joined[0].feature and not joined[0].pair:
-        # Learnt positions concatenated with input positions count as positions.
+        # If learnt positions are concatenated with input positions, all count as positions.
         feature = all(axis.feature for part in fitting for axis in part.dimensions[dim])
         dimensions[dim] = (TracedAxis(joined[0].size, feature),)
     return axes.with_dimensions(dimensions)
@@ -150,7 +151,7 @@ def _log_sum(operation: OperatorCall) -> Axes:
 
 
 def _places(dims: Any, size: int) -> set[int]:
-    """Dimensions counted from 0; None means all."""
+    """Return the dimensions as a set of numbers from 0. None means all dimensions."""
     if dims is None:
         return set(range(size))
     many = dims if isinstance(dims, list | tuple) else [dims]
@@ -158,15 +159,19 @@ def _places(dims: Any, size: int) -> set[int]:
 
 
 def _embedded(operation: OperatorCall) -> Axes:
-    """The axes of rows looked up in a table; they depend on the input if the row numbers do."""
+    """Return the axes of rows of an embedding table.
+
+    The result is constant if the row numbers are constant.
+    """
     numbers = operation.tracker.of(operation.args[1])
     width = TracedAxis(operation.output.shape[-1], feature=True)
     return Axes.of((*plain(numbers.dimensions), (width,)), constant=numbers.constant)
 
 
 def _indexed(operation: OperatorCall) -> Axes:
-    """The axes of entries selected by indices: their meaning follows from the origin of the
-    indices.
+    """Return the axes of entries selected by indices.
+
+    The result is constant if both the source and the indices are constant.
     """
     axes, of = operation.axes, operation.tracker.of
     indices = operation.argument(1, "indices")
@@ -180,7 +185,10 @@ def _indexed(operation: OperatorCall) -> Axes:
 
 
 def _scattered(operation: OperatorCall) -> Axes:
-    """The axes of values written at indices: this marks a selection of the best keys."""
+    """Return the axes of a tensor after values were written at indices.
+
+    If the values belong to a pair, the pair is marked as a selection of the best keys.
+    """
     axes, shape = operation.axes, operation.shape
     dim = operation.args[1] % max(1, len(shape))
     tensors = [part for part in operation.args[2:4] if isinstance(part, Tensor)]
@@ -206,7 +214,7 @@ def _made_like(operation: OperatorCall) -> Axes:
 def _convolved(operation: OperatorCall) -> Axes:
     axes, kernel = operation.axes, operation.args[1]
     if any(size > 1 for size in kernel.shape[2:]):
-        # Otherwise the operator mixes channels, for example the heads of weights.
+        # A kernel of size 1 only mixes channels, for example heads, so pairs are kept then.
         axes = axes.plain()
     dimensions = list(by_position(axes.dimensions, operation.shape))
     channels = 1 - kernel.dim()
@@ -245,7 +253,7 @@ RULES: Final[dict[str, Rule]] = {
 
 
 def axes_after(rule: Rule, operation: OperatorCall) -> Axes:
-    """The axes of an operator's first result by its rule; new axes if the rule does not fit."""
+    """Return the axes of an operator's first result by its rule; new axes if the rule fails."""
     try:
         axes = rule(operation)
     except (AttributeError, IndexError, TypeError, ValueError):

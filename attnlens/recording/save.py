@@ -1,9 +1,10 @@
 """Write recordings to safetensors files, and read them back.
 
-A file contains the tensors of its records. Its metadata contain a version, the writing program, and
-one JSON entry per record. Each entry names the tensor of each part, so that records that share a
-tensor (a mask, for example) also share it in the file. A lazy record is saved as its queries and
-keys. `record(to=...)` writes a folder of such files with an index while the model runs.
+A file contains the tensors of its records. Its metadata contain the format, the version of
+attnlens, and one JSON entry per record. Each entry gives the name of the tensor of each part.
+Records that share a tensor, such as a mask, therefore share it in the file too. A lazy record is
+saved as its queries and keys. `record(to=...)` writes a folder of such files with an index while
+the model runs.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ _DAMAGE: Final = (
 def tensors_of(record: AttentionRecord) -> dict[str, Tensor]:
     """Return every tensor of a record by the name of its part.
 
-    The parts of a lazy record are ``lazy.q``, ``lazy.k`` and so on; its weights are not computed.
+    The parts of a lazy record are ``lazy.q``, ``lazy.k`` and so on. Its weights are not computed.
     """
     parts = {
         field.name: getattr(record, field.name)
@@ -128,9 +129,9 @@ def record_of(entry: Entry, tensors: Mapping[str, Tensor]) -> AttentionRecord:
 
 
 def write_part(path: str | os.PathLike[str], records: Sequence[AttentionRecord]) -> list[Entry]:
-    """Write records to one file: a temporary file is written first, then renamed.
+    """Write records to one file, and return the entries stored in the file's metadata.
 
-    Returns the entries stored in the file's metadata, for `read_part`.
+    A temporary file is written first and then renamed to ``path``. `read_part` accepts the entries.
 
     Raises:
         InputError: the file cannot be written.
@@ -158,8 +159,8 @@ def read_part(
 ) -> list[AttentionRecord]:
     """Read the records of one file.
 
-    ``entries`` must be exactly those returned by `write_part`; other data about a part belong
-    elsewhere in a folder's index. Without ``entries``, those in the file's metadata are used.
+    ``entries`` must be exactly those returned by `write_part`. Without ``entries``, the entries in
+    the file's metadata are used.
 
     Raises:
         InputError: the file is missing, is not a recording, is damaged, or has a later format.
@@ -192,7 +193,7 @@ def read_part(
 
 
 def read_folder(path: str | os.PathLike[str]) -> list[AttentionRecord]:
-    """Read the records of a folder; each tensor is read from its file when it is used.
+    """Read the records of a folder. The data of a tensor are read from its file when they are used.
 
     Raises:
         InputError: the folder contains no recording, a damaged one, or one from a later version of
@@ -226,7 +227,7 @@ _PART_BYTES: Final = 64 << 20
 
 
 class Stream:
-    """A folder of records being written; it is renamed to its final name when it is complete.
+    """Writes records to a folder. The folder gets its final name when it is complete.
 
     Raises:
         InputError: the name already exists, or the enclosing folder does not.
@@ -286,9 +287,7 @@ SAVED: Final = "give a file that recording.save wrote, all of it, or a folder of
 
 @contextmanager
 def reading(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Turn errors inside this ``with`` block into the message for a file that is not a
-    recording.
-    """
+    """Turn errors inside this ``with`` block into an InputError about the file."""
     from safetensors import SafetensorError
 
     if os.path.exists(path) and not os.path.isfile(path):
@@ -296,7 +295,7 @@ def reading(path: str | os.PathLike[str]) -> Iterator[None]:
         raise InputError("is a directory, a device or a pipe", path=path, remedy=SAVED)
     try:
         if os.path.exists(path):
-            open(path, "rb").close()  # safetensors reports any file it may not open as missing
+            open(path, "rb").close()  # safetensors reports an unreadable file as missing
         yield
     except (OSError, SafetensorError) as error:
         reason = getattr(error, "strerror", None) or error
@@ -309,7 +308,7 @@ def reading(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def check_format(entry: Entry, path: str | os.PathLike[str]) -> None:
-    """Raise an InputError unless metadata describe a recording in a known format."""
+    """Raise an InputError unless the metadata describe a recording in a known format."""
     matched = re.fullmatch(r"attnlens recording ([0-9]{1,9})", str(entry.get("format")))
     if matched is None:
         raise InputError("not a recording", path=path, remedy=SAVED)
@@ -330,9 +329,7 @@ def _unexpanded(value: Tensor) -> Tensor:
 
 
 def _expanded(value: Tensor, shape: Sequence[int] | None) -> Tensor:
-    """Expand a stored tensor to its original shape; the shape comes from the file and is
-    checked.
-    """
+    """Expand a stored tensor to its original shape, after checking the shape from the file."""
     if shape is None:
         return value
     claimed = math.prod(shape)
@@ -344,7 +341,7 @@ def _expanded(value: Tensor, shape: Sequence[int] | None) -> Tensor:
 
 
 class _Places:
-    """Collects the tensors to write; each tensor is written once, under one name."""
+    """Collects the tensors to write. Each tensor is written once, under one name."""
 
     def __init__(self) -> None:
         self.tensors: dict[str, Tensor] = {}
@@ -352,14 +349,14 @@ class _Places:
         self._storages: set[tuple[object, ...]] = set()
 
     def name_of(self, value: Tensor, name: str) -> str:
-        """The existing name of a tensor, or ``name`` if it has none yet."""
+        """Return the name of a tensor in the file. A new tensor is stored as ``name``."""
         storage = value.untyped_storage()
         storage_key = (value.device, storage.data_ptr())
         layout = (*storage_key, value.storage_offset(), value.shape, value.stride(), value.dtype)
         if value.numel() and layout in self._names:
             return self._names[layout]
-        # safetensors refuses views of one buffer (such as fused queries and keys) or writes all of
-        # it.
+        # Copy a view of a larger buffer, such as fused queries and keys. safetensors refuses such
+        # views or writes the whole buffer.
         is_whole = storage.nbytes() == value.numel() * value.element_size()
         is_alone = value.is_contiguous() and is_whole and storage_key not in self._storages
         self.tensors[name] = (
@@ -412,7 +409,7 @@ def _lazy(entry: Entry, tensors: Mapping[str, Tensor]) -> LazyAttention:
 
 
 def _check(record: AttentionRecord) -> None:
-    """Check the properties that a record takes for granted, because a file can violate them."""
+    """Check properties that every recorded record has, because a file can violate them."""
     shape = record.shape
     for name in ("content", "bias"):
         part = getattr(record, name)

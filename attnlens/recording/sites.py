@@ -1,4 +1,4 @@
-"""The modules of the observed model: which one is running, and adapters for custom attention.
+"""The modules of the observed model: their names, the running module, and adapters.
 
 The running module is found in the interpreter's stack frames, so no module is changed.
 """
@@ -22,7 +22,8 @@ ByName: TypeAlias = dict[str, Any]
 Which = str | Sequence[str] | Callable[[str], bool]
 """A choice of sites: names, patterns of names, or a function of a name."""
 
-# Their first argument is never a module, and reading their locals would keep large tensors alive.
+# Skip these functions: their first argument is never a module, and reading their local variables
+# would keep large tensors alive.
 _PASSED_OVER: set[CodeType] = {F.multi_head_attention_forward.__code__}
 
 _PARTS = (nn.Softmax, nn.Dropout)
@@ -33,9 +34,9 @@ _COMPILED = "_orig_mod"
 class Sites:
     """The names of a model's modules, as in ``named_modules()``.
 
-    The root has an empty name there; here its name is the name of its class. The wrapper that
-    ``torch.compile`` puts around a module is left out of names. ``names`` maps the id of a module
-    to its name.
+    The root module has an empty name in ``named_modules()``. Here, its name is the name of its
+    class. Names do not include the wrapper that ``torch.compile`` puts around a module. ``names``
+    maps the id of a module to its name.
 
     The site of a call is found in the stack frames: it is the innermost function whose first
     argument is a module of this model. A hook on every module would give the same result, but would
@@ -54,14 +55,14 @@ class Sites:
                 name = ".".join(part for part in path.split(".") if part != _COMPILED)
             name = name or self.root
             self.names[id(module)] = name
-            # A compiled module and its wrapper share a name; the module is kept, not the wrapper.
+            # A compiled module and its wrapper share a name. The module comes later and is kept.
             self.modules[name] = module
             self.kinds.add(type(module))
             if module._compiled_call_impl is not None or path.endswith(_COMPILED):
                 self.compiled = True
 
     def part(self, site: tuple[str, nn.Module], attribute: str) -> str:
-        """The name of a module's attribute if the module has it, else the module's own name."""
+        """Return the name of a submodule, or of the module itself if there is no such submodule."""
         return self.names.get(id(getattr(site[1], attribute, None)), site[0])
 
     def running(self, frame: FrameType | None) -> tuple[str, nn.Module] | None:
@@ -82,7 +83,10 @@ class Sites:
 
 
 def _named_modules(model: nn.Module) -> Iterator[tuple[str, nn.Module]]:
-    """Like ``model.named_modules()``, in a third of the time, because every block calls it."""
+    """Yield the same as ``model.named_modules()`` in a third of the time.
+
+    Every block calls this function.
+    """
     if type(model).named_modules is not nn.Module.named_modules:
         yield from model.named_modules()
         return
@@ -118,8 +122,8 @@ def local_of(frame: FrameType, name: str) -> Any:
     local = frame.f_locals
     value = local.get(name)
     if type(local) is dict and local is not frame.f_globals:
-        # Before Python 3.13 this is a copy stored in the frame, which would keep every tensor that
-        # the function deletes alive until the function returns.
+        # Before Python 3.13, this is a copy that the frame stores. The copy would keep deleted
+        # tensors alive until the function returns.
         local.clear()
     return value
 
@@ -127,9 +131,10 @@ def local_of(frame: FrameType, name: str) -> Any:
 def sites_meant(
     option: str, which: Which, error: type[AttnlensError] = RecordingError
 ) -> tuple[tuple[str, ...], Callable[[str], bool]]:
-    """Return the patterns of site names (with ``*`` and ``?``), and a function that tests a site.
+    """Return the patterns in ``which``, and a function that tests the name of a site.
 
-    Raises ``error`` if ``which`` is neither patterns nor a function.
+    If ``which`` is a function, there are no patterns. If it is neither patterns nor a function,
+    ``error`` is raised.
     """
     if callable(which) and not isinstance(which, nn.Module):
         return (), which
@@ -162,8 +167,8 @@ class Adapter(Protocol):
         with record(model, adapters=[Mine()]) as recording:
             model(x)
 
-    The first adapter in the list that matches a module is used for this module; nothing else is
-    recorded there.
+    If several adapters match a module, the first in the list is used. Nothing else is recorded
+    inside that module.
     """
 
     def matches(self, module: nn.Module) -> bool:
@@ -173,26 +178,27 @@ class Adapter(Protocol):
     def records(
         self, module: nn.Module, args: tuple[Any, ...], kwargs: ByName, output: Any
     ) -> Tensor | None:
-        """Return the weights of one call of a module, after the call.
+        """Return the attention weights of one call of a module. This runs after the call.
 
         Returns:
-            ``(batch, head, query, key)``, or None if the call did not compute attention.
+            ``(batch, head, query, key)`` or ``(batch, query, key)``; None if the call did not
+            compute attention.
         """
         ...
 
 
 class SoftmaxAdapter:
-    """Declare that modules compute attention, for weights that a record's note calls doubtful.
+    """Declares that modules compute attention.
 
     ::
 
         with record(model, adapters=[SoftmaxAdapter("blocks.*.pooling")]) as recording:
             model(x)
 
-    Attention is found by its product: weights, computed from queries and keys, that multiply
-    values. Weights that were only normalised, such as those of a router or of a learnt pooling, are
-    doubtful. They are recorded in the modules named here. `attnlens.intervene` accepts these
-    adapters too.
+    Attention is recognised without an adapter if weights computed from queries and keys multiply
+    values. Weights that were only normalised may not be attention, for example in a router or a
+    learnt pooling. They are recorded if the module is called attention or named by an adapter.
+    Otherwise, a note names the module. `attnlens.intervene` accepts these adapters too.
 
     Args:
         sites: names of modules, as in ``named_modules()``, or patterns (``*``, ``?``).
@@ -202,7 +208,7 @@ class SoftmaxAdapter:
         self.sites = (sites,) if isinstance(sites, str) else tuple(sites)
 
     def modules(self, sites: Sites, error: type[AttnlensError]) -> dict[str, nn.Module]:
-        """Return the matching modules by site. If none match, raise ``error``."""
+        """Return the matching modules by site. If no module matches, raise ``error``."""
         by_site = {
             site: module
             for site, module in sites.modules.items()
@@ -217,7 +223,11 @@ AnyAdapter = Adapter | SoftmaxAdapter
 
 
 def adapters_of(value: Any, kind: Any, error: type[AttnlensError], remedy: str) -> list[Any]:
-    """Return the adapters as a list: none, one or several; raise ``error`` for anything else."""
+    """Return the adapters as a list. ``value`` is None, one adapter or a list of adapters.
+
+    If an adapter is not of this ``kind``, ``error`` is raised, and its message ends with
+    ``remedy``.
+    """
     many = [] if value is None else list(value) if isinstance(value, list | tuple) else [value]
     for adapter in many:
         if not isinstance(adapter, kind) or isinstance(adapter, type):

@@ -1,7 +1,7 @@
 """Time steps as labels for the attention of forecasting models.
 
-``t`` is the first forecast step and ``t-1`` the last known step. ``t-3`` is three steps before the
-first forecast, a lag of 3. A patch is labelled by its first and last step, ``t-16..t-9``::
+``t`` is the first forecast step, and ``t-1`` is the last known step. ``t-3`` is three steps before
+the first forecast, a lag of 3. The label of a patch is its first and last step, ``t-16..t-9``::
 
     with attnlens.record(model, adapters=ForecastAttention()) as recording:
         model(x)
@@ -31,11 +31,11 @@ Labels = dict[str, tuple[str, ...]]
 
 
 class ForecastAttention:
-    """An adapter (see `attnlens.recording.Adapter`) for the handwritten attention of forecasters.
+    """An adapter for forecasting models that compute attention in their own code.
 
     It covers the heads of pytorch-forecasting's temporal fusion transformer (Lim et al. 2021) and
     the sparse attention of Hugging Face's Informer (Zhou et al. 2021). PatchTST and the
-    TimeSeriesTransformer need no adapter.
+    TimeSeriesTransformer need no adapter. See `attnlens.recording.Adapter`.
     """
 
     def matches(self, module: nn.Module) -> bool:
@@ -43,7 +43,7 @@ class ForecastAttention:
         return type(module).__name__ in (_FUSION, _SPARSE)
 
     def records(self, module: nn.Module, args: Any, kwargs: Any, output: Any) -> Tensor:
-        """Return the weights ``(batch, head, query, key)``; in training mode, after dropout."""
+        """Return the weights ``(batch, head, query, key)``, after dropout in training mode."""
         del args, kwargs
         weights: Tensor = output[1]
         return weights.transpose(1, 2) if type(module).__name__ == _FUSION else weights
@@ -55,8 +55,9 @@ def steps(past: int, ahead: int = 0) -> tuple[str, ...]:
 
 
 def patches(context: int, length: int, stride: int) -> tuple[str, ...]:
-    """Return the labels of patches of the last ``context`` known steps; the last ends at
-    ``t-1``.
+    """Return the labels of the patches of the last ``context`` known steps.
+
+    The last patch ends at ``t-1``.
     """
     starts = range(-length, -context - 1, -stride)
     return tuple(_step_label((start, start + length - 1)) for start in reversed(starts))
@@ -70,7 +71,8 @@ def with_steps(recording: Recording, model: nn.Module) -> Recording:
     `Recording.labelled`.
 
     Raises:
-        RecordingError: the model is not supported, or only some rows of a record were kept.
+        RecordingError: the model is not supported, or the steps of a record are not known, for
+            example because only some queries were recorded.
     """
     config: Any = getattr(model, "config", None)
     kind = getattr(config, "model_type", "")
@@ -100,7 +102,7 @@ def with_steps(recording: Recording, model: nn.Module) -> Recording:
 
 
 def _of_fusion(record: AttentionRecord, model: nn.Module, config: Any) -> Labels:
-    """The labels of forecast steps, which attend to all known steps and to each other."""
+    """Return the labels of forecast steps, which attend to all known steps and to each other."""
     del model, config
     *_, queries, keys = record.sizes
     n_known = keys - queries
@@ -113,7 +115,7 @@ def _of_fusion(record: AttentionRecord, model: nn.Module, config: Any) -> Labels
 
 
 def _of_steps(record: AttentionRecord, model: nn.Module, config: Any) -> Labels:
-    """The labels of an encoder of known steps and of a decoder that starts at ``t``."""
+    """Return the labels of an encoder of known steps, and of a decoder that starts at ``t``."""
     *_, queries, keys = record.sizes
     *above, _, number, attention = record.site.split(".")
     if not above:
@@ -131,8 +133,9 @@ def _of_steps(record: AttentionRecord, model: nn.Module, config: Any) -> Labels:
 
 
 def _of_patches(record: AttentionRecord, model: nn.Module, config: Any) -> Labels:
-    """The labels of PatchTST: patches of each channel, or channels if these attend to each
-    other.
+    """Return the labels of PatchTST.
+
+    Patches of one channel attend to each other, or channels attend to each other.
     """
     del model
     names = patches(config.context_length, config.patch_length, config.patch_stride)
@@ -147,11 +150,11 @@ def _of_patches(record: AttentionRecord, model: nn.Module, config: Any) -> Label
 
 
 def _distilled(spans: list[Span]) -> Iterator[Span]:
-    """The spans left by Informer's convolution and pooling: every second position, with two
-    positions to each side.
+    """Yield the spans of steps that remain after Informer's convolution and pooling.
 
-    The convolution is circular, so the first and last positions also include a little of each
-    other.
+    Every second position remains, and also covers two positions on each side. The convolution is
+    circular, so the first and last positions also include a little of each other. The labels do not
+    show this.
     """
     last = len(spans) - 1
     for index in range(0, len(spans), 2):

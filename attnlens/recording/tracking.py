@@ -1,10 +1,12 @@
 """Follow the axes of tensors through the operators of a model.
 
-Every dimension of a tensor is a list of axes. A reshape splits and joins axes. A product of
-matrices passes on axes of its two operands. Attention weights are tensors with one axis from
-queries and one from keys, whatever operators were applied in between: masks, softmax, top-k, mixing
-of heads. The two axes are marked when queries and keys are multiplied (or added, or compared). The
-marks remain until a product with values sums over the keys.
+Every dimension of a tensor is a list of axes. A reshape splits and joins axes. A matrix product
+passes on axes of its two operands.
+
+A tensor of attention weights has one axis from the queries and one axis from the keys. This stays
+true after masks, softmax, top-k and mixing of heads. The two axes are marked as a `Pair` when
+queries and keys are multiplied, added or compared. The marks remain until a product with values
+sums over the keys.
 
 `attnlens.recording.rules` defines how each operator changes axes. A `Plan` stores the axes of one
 call of a model, so that the next call need not compute them again.
@@ -24,15 +26,17 @@ from torch import Tensor, nn
 
 
 class Pair:
-    """Two groups of positions that were combined by a product, a sum or a difference.
+    """Two groups of positions that an operator combined, such as queries and keys.
 
     Attributes:
         sizes: the number of positions on each side.
-        origin: ``"product"`` of matrices, ``"element-wise"``, or ``"softmax"`` of a single tensor.
+        origin: how the groups were combined: ``"product"`` (a product of matrices), ``"learnt"`` (a
+            product with a parameter), ``"element-wise"``, or ``"softmax"`` (a softmax of a single
+            tensor).
         normalised: the sides over which the entries were normalised to sum to 1.
-        chosen: whether each entry became a weight separately: by a sigmoid, or by being kept or
-            not.
-        dropped: whether dropout was applied to the pair.
+        chosen: whether each entry became a weight separately, for example by a sigmoid or a
+            selection of the best keys.
+        dropped: whether dropout was applied to the entries.
         used: whether the weights of the pair were multiplied with values.
     """
 
@@ -46,12 +50,12 @@ class Pair:
 
     @property
     def is_made(self) -> bool:
-        """Whether the pair was turned into weights, and is more than scores or features."""
+        """Whether the entries of the pair became weights, by normalisation or selection."""
         return bool(self.normalised) or self.chosen
 
 
 class TracedAxis:
-    """One axis, shared by all tensors that have it.
+    """One axis. All tensors that have the axis share this object.
 
     Attributes:
         feature: whether the axis counts features, experts or heads, and not positions of the input.
@@ -101,13 +105,11 @@ class TracedAxis:
 
     @property
     def plain(self) -> TracedAxis:
-        """Return the axis outside any pair."""
+        """The same axis without its pair."""
         return self.origin or self
 
     def splits_with(self, other: TracedAxis) -> bool:
-        """Whether a reshape split both axes from the same axis, such as heads and their
-        features.
-        """
+        """Whether a reshape split both axes from one axis, such as heads and their features."""
         return self.parent is not None and self.parent is other.parent
 
 
@@ -121,12 +123,12 @@ class Axes:
     Attributes:
         dimensions: for each dimension its axes, outermost first.
         constant: whether the tensor depends only on parameters and buffers.
-        exponential: whether it holds exponentials of logits, not yet divided by their sum.
-        log_sum: whether it is the logarithm of sums of exponentials.
-        total: whether it consists of sums, such as the denominators of weights.
-        random: whether it was drawn at random to drop some entries.
+        exponential: whether the tensor holds exponentials of logits, not yet divided by their sum.
+        log_sum: whether the tensor holds logarithms of weights or of sums of exponentials.
+        total: whether the tensor holds sums, such as the denominators of weights.
+        random: whether the tensor was drawn at random, as for a dropout mask.
         pairs: the pairs of which the tensor has at least one side.
-        pending: weights and values multiplied element by element, not yet summed.
+        pending: the element-wise product of weights and values that is not yet summed, if any.
     """
 
     dimensions: tuple[Dimension, ...]
@@ -155,7 +157,7 @@ class Axes:
 
     @property
     def weights_of(self) -> Pair | None:
-        """The pair whose two sides the tensor has; a side of one position may be missing."""
+        """The last pair of which the tensor has both sides. A side of size 1 may be missing."""
         for pair in reversed(self.pairs):
             sides = self.sides(pair)
             if all(side in sides or pair.sizes[side] == 1 for side in (0, 1)):
@@ -163,13 +165,13 @@ class Axes:
         return None
 
     def sides(self, pair: Pair) -> set[int]:
-        """The sides of ``pair`` (0 or 1) that occur among these axes."""
+        """Return the sides of ``pair`` (0 or 1) that the tensor has."""
         return {
             axis.side for dimension in self.dimensions for axis in dimension if axis.pair is pair
         }
 
     def plain(self) -> Axes:
-        """Return the same axes outside any pair."""
+        """Return the same axes without their pairs."""
         if not self.pairs:
             return self
         return Axes(plain(self.dimensions), self.constant)
@@ -220,7 +222,7 @@ def reshaped(dimensions: Sequence[Dimension], shape: Sequence[int]) -> tuple[Dim
 
 
 def by_position(dimensions: Sequence[Dimension], shape: Sequence[int]) -> tuple[Dimension, ...]:
-    """Return dimensions by position, if only sizes changed and not the number of dimensions."""
+    """Return the dimensions after an operator that changed only their sizes, not their number."""
     return tuple(
         dimension
         if size_of(dimension) == size
@@ -241,13 +243,13 @@ class _Storage:
 
 
 class Tracker:
-    """The axes of every tensor of a run.
+    """Stores the axes of every tensor of a run.
 
-    Tensors are identified by their memory and layout, not by object identity, because torch may
-    create another Python object for a view than its operator returned. Freed memory is forgotten.
+    Tensors are identified by their memory and layout, because torch may create several Python
+    objects for the same view. The axes are removed when the memory is freed.
 
     Attributes:
-        unknown: the number of tensors that no followed operator created.
+        unknown: the number of floating-point tensors that no followed operator created.
     """
 
     def __init__(self, model: nn.Module) -> None:
@@ -257,7 +259,7 @@ class Tracker:
         self._constants: set[int] | None = None
 
     def of(self, tensor: Tensor) -> Axes:
-        """Return the axes of a tensor; a tensor not seen before gets new axes."""
+        """Return the axes of a tensor. A tensor that was not seen before gets new axes."""
         storage = self._storage(tensor)
         if storage is None:
             return Axes.new(() if tensor.is_nested else tensor.shape)
@@ -280,8 +282,9 @@ class Tracker:
             storage.layouts[_layout(tensor)] = axes
 
     def written(self, tensor: Tensor, axes: Axes) -> None:
-        """Note that an operator changed a tensor, and all tensors that share its memory, in
-        place.
+        """Note that an operator changed a tensor in place.
+
+        All tensors that share its memory change too.
         """
         storage = self._storage(tensor)
         if storage is None:
@@ -325,12 +328,15 @@ def _layout(tensor: Tensor) -> tuple[Any, ...]:
 
 
 def chosen(parts: Sequence[Axes]) -> Axes:
-    """Select axes for the result of operands with the same layout: prefer weights, then inputs."""
+    """Return the axes of the most informative operand.
+
+    Weights are preferred to other tensors, and inputs to constants.
+    """
     return max(parts, key=lambda axes: (_rank(axes), bool(axes.pairs), not axes.constant))
 
 
 def _rank(axes: Axes) -> int:
-    """Rank axes: 0 for no pair, 1 for scores, 2 for weights."""
+    """Return 0 for axes without a pair, 1 for scores and 2 for weights."""
     pair = axes.weights_of
     return 0 if pair is None else 1 + pair.is_made
 
@@ -340,10 +346,10 @@ def broadcast(
     shape: Sequence[int],
     may_pair: bool = True,
 ) -> Axes:
-    """Return the axes of an element-wise result; each dimension comes from an operand that has all
-    of its positions.
+    """Return the axes of an element-wise result.
 
-    If each of two tensors has a dimension that the other lacks, they become a `Pair`.
+    Each dimension comes from an operand that has all of its positions. If each of two tensors has a
+    dimension that the other lacks, these dimensions become a `Pair`.
     """
     order = sorted(
         range(len(operands)),
@@ -357,7 +363,7 @@ def broadcast(
     for index in order[1:]:
         merged = operands[index][0].weights_of
         if merged is not None and merged is not operands[order[0]][0].weights_of:
-            merged.used = True  # the result has the pair of the first
+            merged.used = True  # the result keeps only the pair of the first operand
     dimensions: list[Dimension] = []
     for dim in range(-len(shape), 0):
         best: Dimension = ()
@@ -399,10 +405,10 @@ _MOST_STEPS: Final = 20_000
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """One operator: its arguments other than tensors, and its result.
+    """One operator of a plan: its arguments other than tensors, and its result.
 
-    ``axes`` is None if the operator must be examined in every call, because it computed attention,
-    changed a tensor in place or returned several tensors.
+    ``axes`` is None if the operator must be examined in every call, for example because it computed
+    attention, changed a tensor in place or returned several tensors.
     """
 
     func: Any
@@ -412,10 +418,10 @@ class _Step:
 
 
 class Plan:
-    """The operators of one call of a model, in order.
+    """The operators of one call of a model, in order, with the axes of their results.
 
-    While the next call runs the same operators with results of the same shapes, the stored axes are
-    used. At the first difference, the plan ends, and the following call creates a new plan.
+    The stored axes are used while the next call runs the same operators with results of the same
+    shapes. At the first difference, the plan is discarded. The call after that creates a new plan.
     """
 
     def __init__(self) -> None:
@@ -426,7 +432,7 @@ class Plan:
 
     @classmethod
     def of(cls, model: nn.Module, has_adapters: bool) -> Plan:
-        """Return the plan of the model's last call in this thread, or a new plan to be written."""
+        """Return the plan of the model's last call in this thread, or a new plan to fill."""
         if has_adapters:  # adapters change which modules count as attention
             return cls()
         plan = _plans.by_model.get(model)
@@ -438,13 +444,13 @@ class Plan:
         return plan
 
     def end(self) -> None:
-        """End the plan when the model's call has returned."""
+        """Stop using or filling the plan after the model's call has returned."""
         self._is_kept = self._is_written = False
 
     def knows(
         self, func: Any, args: tuple[Any, ...], kwargs: Any, output: Any, tracker: Tracker
     ) -> bool:
-        """Whether the plan knows the result's axes; if so, they are stored in the tracker."""
+        """Return whether the plan knows the result's axes. If so, store them in the tracker."""
         if not self._is_kept:
             return False
         step = self._steps[self._place] if self._place < len(self._steps) else None
@@ -477,7 +483,7 @@ class Plan:
         is_in_place = func._schema.is_mutable if hasattr(func, "_schema") else True
         if is_in_place and shape is not None and tracker.of(output).pairs:
             is_product = any(part in func.__name__ for part in ("mm", "mv"))
-            # A stored step would not mark the axes in later calls.
+            # A stored step would not mark the axes in later calls, so discard the plan.
             if is_product or "out" in kwargs:
                 self._is_written, self._steps = False, []
                 return
@@ -500,7 +506,7 @@ def _shape_of(output: Any) -> torch.Size | None:
 
 
 def _rest_of(args: tuple[Any, ...]) -> tuple[Any, ...] | None:
-    """Return the arguments other than tensors; None if an argument contains tensors."""
+    """Return the arguments other than tensors; None if an argument is a list of tensors."""
     rest = tuple(part for part in args if not isinstance(part, Tensor))
     for part in rest:
         if isinstance(part, list | tuple) and any(isinstance(part, Tensor) for part in part):
