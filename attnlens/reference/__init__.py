@@ -8,10 +8,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Limit torch to one thread, and restore the previous number afterwards.
+    """Limit torch to one thread, and restore the previous number of threads afterwards.
 
     These models are small, so starting threads costs more time than it saves. Sums over several
-    threads can also differ in their last digits, and the same question should get the same answer.
+    threads can also differ in their last digits, and repeated runs should give the same result.
     """
     import torch
 

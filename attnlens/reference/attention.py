@@ -1,6 +1,6 @@
-"""Scaled dot-product attention as pure functions, with every edge case decided.
+"""Scaled dot-product attention: pure functions, a layer, and the reference model ``attention``.
 
-`MultiHeadAttention` is the functions with four matrices; `attention_by_hand` the reference model.
+A query from which every key is hidden gets attention weights of 0, not NaN.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from attnlens.reference.catalogue import LoadedModel, ModelInput
 
 
 def hidden_softmax(logits: Tensor, hidden: Tensor | None = None) -> Tensor:
-    """Softmax over the last axis in which hidden entries get exactly 0.
+    """Return the softmax over the last axis, with a weight of exactly 0 for hidden keys.
 
     Args:
-        logits: ``(..., query, key)``.
-        hidden: boolean, broadcastable to ``logits``; true where the key is hidden.
+        logits: the logits, ``(..., query, key)``.
+        hidden: a boolean mask, broadcastable to ``logits``; true if the key is hidden.
 
     Returns:
-        ``(..., query, key)``; each row sums to 1, or is all 0 when every key is hidden
-        (softmax alone would give NaN there).
+        Attention weights, ``(..., query, key)``. Each row sums to 1, or is all 0 if every key is
+        hidden. In the second case, a plain softmax would return NaN.
     """
     if hidden is None:
         return logits.softmax(-1)
@@ -41,17 +41,18 @@ def attention_weights(
     bias: Tensor | None = None,
     scale: float | None = None,
 ) -> Tensor:
-    """``softmax(query · keyᵀ · scale + bias)`` over the keys that are not hidden.
+    """Return ``softmax(query · keyᵀ · scale + bias)`` over the keys that are not hidden.
 
     Args:
-        query: ``(..., query, d_k)``.
-        key: ``(..., key, d_k)``.
-        hidden: boolean, broadcastable to ``(..., query, key)``; true hides the key.
-        bias: added to the logits, broadcastable likewise.
-        scale: ``1/√d_k`` unless given.
+        query: the queries, ``(..., query, d_k)``.
+        key: the keys, ``(..., key, d_k)``.
+        hidden: a boolean mask, broadcastable to ``(..., query, key)``; true if the key is hidden.
+        bias: a term added to the logits, broadcastable to ``(..., query, key)``.
+        scale: the factor of the dot products; ``1/√d_k`` by default.
 
     Returns:
-        ``(..., query, key)``. Each row sums to 1, or is all zero when every key is hidden.
+        Attention weights, ``(..., query, key)``. Each row sums to 1, or is all 0 if every key is
+        hidden.
 
     Reference:
         Vaswani et al. 2017, "Attention Is All You Need", equation 1.
@@ -67,33 +68,33 @@ def unflattened(vectors: Tensor, dim: int, sizes: tuple[int, ...]) -> Tensor:
 
 
 def split_heads(vectors: Tensor, heads: int) -> Tensor:
-    """``(..., length, heads * d) -> (..., heads, length, d)``."""
+    """Split the last axis: ``(..., length, heads * d) -> (..., heads, length, d)``."""
     return unflattened(vectors, -1, (heads, -1)).transpose(-2, -3)
 
 
 def join_heads(vectors: Tensor) -> Tensor:
-    """``(..., heads, length, d) -> (..., length, heads * d)``."""
+    """Concatenate the heads: ``(..., heads, length, d) -> (..., length, heads * d)``."""
     return vectors.transpose(-2, -3).flatten(-2)
 
 
 class MultiHeadAttention(nn.Module):
-    """``concat(softmax(Q Kᵀ / √d_k + bias) V) W_O`` with ``Q = X W_Q, K = C W_K, V = C W_V``.
+    """A multi-head attention layer: ``concat(softmax(Q Kᵀ / √d_k + bias) V) W_O``.
 
-    Queries come from ``X``, keys and values from the context ``C``. If both are the same, this is
-    self-attention. There are no biases. Weights are stored as in the equation, ``(inputs,
-    outputs)``.
+    The queries are ``Q = X W_Q``, the keys ``K = C W_K`` and the values ``V = C W_V``. If the
+    context ``C`` is the input ``X``, this is self-attention. The projections have no bias vectors.
+    Each weight matrix has the shape ``(inputs, outputs)``, as in the equations.
 
     Args:
-        d: width of ``X`` and of the output.
+        d: the width of ``X`` and of the output.
         heads: the number of heads.
-        d_k: width of one head's queries and keys; ``d / heads`` unless given.
-        d_v: width of one head's values; ``d_k`` unless given.
-        d_context: width of ``C``; ``d`` unless given.
+        d_k: the width of one head's queries and keys; ``d / heads`` by default.
+        d_v: the width of one head's values; ``d_k`` by default.
+        d_context: the width of ``C``; ``d`` by default.
         causal: whether a query sees only the keys up to its own position.
         project: whether to apply ``W_O``; if not, the width of the output is ``heads · d_v``.
 
     Raises:
-        ValueError: ``d_k`` is not given and ``heads`` does not divide ``d``.
+        ValueError: ``d_k`` is not given, and ``d`` is not divisible by ``heads``.
 
     Reference:
         Vaswani et al. 2017, "Attention Is All You Need", section 3.2.
@@ -131,25 +132,30 @@ class MultiHeadAttention(nn.Module):
         hidden: Tensor | None = None,
         bias: Tensor | None = None,
     ) -> Tensor:
-        """``(..., query, d)``; zeros for a query from which every key is hidden.
+        """Return the output of the layer, ``(..., query, d)``.
+
+        The output of a query from which every key is hidden is zero.
 
         Args:
-            x: ``(..., query, d)``.
-            context: ``(..., key, d_context)``; ``x`` itself unless given.
-            hidden: boolean, broadcastable to ``(..., head, query, key)``; true hides the key.
-            bias: added to the logits, broadcastable likewise.
+            x: the input, ``(..., query, d)``.
+            context: the context, ``(..., key, d_context)``; ``x`` by default.
+            hidden: a boolean mask, broadcastable to ``(..., head, query, key)``; true if the key
+                is hidden.
+            bias: a term added to the logits, broadcastable to ``(..., head, query, key)``.
         """
         queries = self.queries(x)
         keys, values = self.keys_and_values(x if context is None else context)
         return self.attend(queries, keys, values, hidden=hidden, bias=bias)
 
     def queries(self, x: Tensor) -> Tensor:
-        """``(..., query, d)`` -> ``(..., head, query, d_k)``."""
+        """Project the input ``(..., query, d)`` to the queries ``(..., head, query, d_k)``."""
         return step("Q", split_heads(x @ self.W_Q, self.heads), "queries")
 
     def keys_and_values(self, context: Tensor) -> tuple[Tensor, Tensor]:
-        """Keys ``(..., head, key, d_k)`` and values ``(..., head, key, d_v)`` of ``(..., key,
-        d_context)``.
+        """Project the context ``(..., key, d_context)`` to the keys and the values.
+
+        Returns:
+            Keys ``(..., head, key, d_k)`` and values ``(..., head, key, d_v)``.
         """
         keys = step("K", split_heads(context @ self.W_K, self.heads), "keys")
         return keys, step("V", split_heads(context @ self.W_V, self.heads), "values")
@@ -163,9 +169,15 @@ class MultiHeadAttention(nn.Module):
         hidden: Tensor | None = None,
         bias: Tensor | None = None,
     ) -> Tensor:
-        """Compute `forward` from given queries, keys and values ``(..., head, query or key, d)``.
+        """Compute the output of `forward` from queries, keys and values.
 
-        If the layer is causal, the queries are at the last positions of the keys.
+        In a causal layer, the last query has the position of the last key.
+
+        Args:
+            queries: ``(..., head, query, d_k)``.
+            keys: ``(..., head, key, d_k)``.
+            values: ``(..., head, key, d_v)``.
+            hidden, bias: as in `forward`.
         """
         content = queries @ keys.transpose(-1, -2) / math.sqrt(self.d_k)
         logits = step("S", content if bias is None else content + bias, "logits")
@@ -184,12 +196,15 @@ class MultiHeadAttention(nn.Module):
 
 
 def matrix(inputs: int, outputs: int) -> nn.Parameter:
-    """Random weights, laid out as in equations, ``(inputs, outputs)``."""
+    """Return a random weight matrix ``(inputs, outputs)``."""
     return nn.Parameter(nn.init.xavier_uniform_(torch.empty(inputs, outputs)))
 
 
 def _later(queries: int, keys: int, device: torch.device) -> Tensor:
-    """``(query, key)``: true where the key comes after the query, the last of both together."""
+    """Return a mask ``(query, key)`` that is true if the key comes after the query.
+
+    The last query has the position of the last key.
+    """
     places = torch.arange(keys, device=device)
     return places > places[keys - queries :, None]
 
@@ -197,18 +212,18 @@ def _later(queries: int, keys: int, device: torch.device) -> Tensor:
 _WIDTH: Final = 4
 _HEADS: Final = 2
 _SHARPNESS: Final = 3.0
-"""The factor for queries; without it a row would prefer similar rows only slightly."""
+"""The factor of the queries. It makes a row attend mainly to similar rows."""
 
 _MAX_ROWS: Final = 512
 _REMEDY: Final = f"give at most {_MAX_ROWS} rows of {_WIDTH} numbers, such as 1,0,0,1;0,1,0,1"
 
 
 def attention_by_hand(path: Path | None = None) -> LoadedModel:
-    """The reference model ``attention``: two heads of width two, weights set by hand.
+    """Return the reference model ``attention``: two heads of width two, with weights set by hand.
 
-    Queries are three times the input; keys, values and output are the input itself. So a row
-    attends to rows with a similar direction, and its output is close to their mean. There are no
-    checkpoints of it.
+    ``W_Q`` is three times the identity matrix; ``W_K``, ``W_V`` and ``W_O`` are the identity. In
+    each head, a row therefore attends to rows with a similar direction, and its output is close to
+    the mean of those rows. The argument ``path`` is ignored, because this model has no checkpoints.
     """
     del path
     module = MultiHeadAttention(_WIDTH, _HEADS)
@@ -220,10 +235,11 @@ def attention_by_hand(path: Path | None = None) -> LoadedModel:
 
 
 def read_rows(model: LoadedModel, text: str) -> ModelInput:
-    """Rows written as ``1,0,0,1;0,1,0,1``.
+    """Read an input such as ``1,0,0,1;0,1,0,1``: a semicolon separates two rows.
 
     Raises:
-        InputError: not numbers, or rows of another width.
+        InputError: a row contains something other than finite numbers, a row has the wrong width,
+            or there are too many rows.
     """
     assert isinstance(model.module, MultiHeadAttention)
     rows = _written(text, model.module.d)

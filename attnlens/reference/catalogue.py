@@ -1,7 +1,7 @@
-"""The reference models: what each is, its source, and how its input is written.
+"""The catalogue of reference models: the purpose, the source and the input format of each model.
 
-An entry names its functions as ``"module:function"``, so that listing the models imports none of
-them. The models here belong to no domain; a domain adds its own list.
+An entry refers to its functions as ``"module:function"``, so listing the models does not import
+them. The models in this file belong to no domain; `attnlens.cricket` adds the cricket models.
 """
 
 from __future__ import annotations
@@ -21,14 +21,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ModelInput:
-    """An input of a model, with its labels.
+    """The input tensors of a model, with names for their axes and labels.
 
     Attributes:
-        names: the symbols of the tensors in ``inputs``; empty means ``x``.
-        axes: the axes of inputs (by symbol) and of parameters (by name).
-        labels: axis to its labels, such as ``{"token": ("3", "1", "4")}``.
-        batched: whether the first axis of every input is a batch of one.
-        caption: a line about the input.
+        inputs: the positional arguments of the model.
+        names: the symbols of the tensors in ``inputs``; if empty, a single tensor is called ``x``.
+        axes: the axis names of each input (by symbol) and of parameters (by name).
+        labels: the labels along each named axis, such as ``{"token": ("3", "1", "4")}``.
+        batched: whether the first axis of every input is a batch of size 1.
+        caption: one line that describes the input.
     """
 
     inputs: tuple[Any, ...]
@@ -40,15 +41,13 @@ class ModelInput:
 
     @property
     def describe_args(self) -> Any:
-        """What `attnlens.describe` takes of it by name."""
+        """The keyword arguments of `attnlens.describe` for this input."""
         return {"names": self.names, "axes": self.axes, "batched": self.batched}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoadedModel:
-    """A model in evaluation mode, and anything else needed to read its input, such as a
-    vocabulary.
-    """
+    """A model in evaluation mode, and other data needed to read its input, such as vocabularies."""
 
     module: nn.Module
     context: Any = None
@@ -56,17 +55,17 @@ class LoadedModel:
 
 @dataclass(frozen=True, slots=True)
 class ReferenceModel:
-    """One entry.
+    """One entry of the catalogue.
 
     Attributes:
-        source: the paper and its section.
-        written: a short description of the notation of INPUT.
-        example: an example INPUT; ``None`` if `read` creates its own.
-        kind: the kind stored in its checkpoints; ``""`` if it has no checkpoints.
-        load: ``function(path or None) -> LoadedModel``; ``None`` loads the included checkpoint.
-        read: ``function(loaded, text or None, **options) -> ModelInput``; without a text, an
-            example.
-        options: further options of the command that define the input.
+        source: the paper and the section that describe the model.
+        written: a short description of the format of INPUT, the command-line argument.
+        load: a function ``(path or None) -> LoadedModel``; with ``None``, the included model.
+        read: a function ``(loaded, text or None, **options) -> ModelInput``; with ``None``, an
+            example input.
+        kind: the kind stored in the model's checkpoints; ``""`` if it has no checkpoints.
+        example: an example INPUT; ``None`` if the function `read` chooses the example.
+        options: the names of further command-line options that define the input.
     """
 
     name: str
@@ -81,14 +80,25 @@ class ReferenceModel:
     options: tuple[str, ...] = ()
 
     def loaded(self, path: Path | None = None) -> LoadedModel:
-        """The model; a CheckpointError where ``path`` is no checkpoint of this kind."""
+        """Load the model from a checkpoint, or load the included model.
+
+        Raises:
+            CheckpointError: ``path`` is not a checkpoint of this kind.
+        """
         made: LoadedModel = resolve_name(self.load)(path)
         return made
 
     def reading(
         self, loaded: LoadedModel, text: str | None = None, **kwargs: str | int | None
     ) -> ModelInput:
-        """An input from how it is written, with further `options`; raises `InputError`."""
+        """Read an input of the model from text, or read the example if ``text`` is None.
+
+        Args:
+            kwargs: the values of `options`.
+
+        Raises:
+            InputError: the text is not a valid input of this model.
+        """
         text_or_example = self.example if text is None else text
         made: ModelInput = resolve_name(self.read)(loaded, text_or_example, **kwargs)
         return made
@@ -123,11 +133,19 @@ TINY: Final = ReferenceModel(
 def reference_model(
     name: str, models: Sequence[ReferenceModel], files: Mapping[str, Path]
 ) -> tuple[ReferenceModel, Path | None]:
-    """The entry of a name or of a checkpoint's file, and the file; ``files`` are further names.
+    """Return the entry for a model name or a checkpoint, and the path of the checkpoint.
+
+    Args:
+        name: the name of a model, a name in ``files``, or the path of a checkpoint.
+        models: the entries to choose from.
+        files: the paths of checkpoints that have names.
+
+    Returns:
+        The entry, and the path of the checkpoint, or None if ``name`` is the name of a model.
 
     Raises:
-        InputError: neither; the message lists the names.
-        CheckpointError: a file that is no checkpoint of these models.
+        InputError: there is no such name or file, or the checkpoint is of another kind.
+        CheckpointError: the file is not a checkpoint written by attnlens.
     """
     for entry in models:
         if entry.name == name:

@@ -1,4 +1,4 @@
-"""Read and write model weights as safetensors: written to a temporary file, checked when read."""
+"""Read and write model weights as safetensors files."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _LENGTH = 8
 
 
 def shipped(name: str) -> Path:
-    """The path of a checkpoint included in attnlens."""
+    """Return the path of a checkpoint included in attnlens."""
     return Path(__file__).parents[1] / "weights" / f"{name}.safetensors"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Checkpoint:
-    """Tensors, the metadata of the file, and the SHA-256 of its bytes."""
+    """The content of a checkpoint file, with the SHA-256 of its bytes."""
 
     tensors: dict[str, Tensor]
     metadata: Json
@@ -51,19 +51,19 @@ def write_checkpoint(
         save_file(
             {name: tensor.contiguous() for name, tensor in tensors.items()},
             part,
-            # In the order given: the layers of a graph are read in theirs.
+            # The keys keep their order: the layers of a graph are read in the order of their keys.
             {"about": json.dumps(metadata)},
         )
-        # safetensors makes files that only their owner can read.
+        # safetensors creates files that only their owner can read.
         part.chmod(0o644)
 
 
 def read_checkpoint(path: str | os.PathLike[str], kind: str) -> Checkpoint:
-    """A file written by `write_checkpoint`, whose ``metadata`` gives this ``kind``.
+    """Read a checkpoint of the given kind from a file written by `write_checkpoint`.
 
     Raises:
-        CheckpointError: missing, not safetensors, of another kind, or with a number that is
-            not finite.
+        CheckpointError: the file cannot be read, is too large, was not written by attnlens, is of
+            another kind, or contains a number that is not finite.
     """
     import numpy as np
     from safetensors import SafetensorError
@@ -85,7 +85,7 @@ def read_checkpoint(path: str | os.PathLike[str], kind: str) -> Checkpoint:
     if actual_kind != kind:
         raise CheckpointError(f"holds a {actual_kind!r}, not a {kind!r}", path=path, remedy=remedy)
     for name, tensor in tensors.items():
-        # numpy is used because torch would start its threads, which takes longer than the check.
+        # numpy, because torch would start threads, which takes longer than the check itself.
         if tensor.is_floating_point() and not np.isfinite(tensor.numpy()).all():
             raise CheckpointError(
                 f"is damaged ({name} holds what is no finite number)", path=path, remedy=remedy
@@ -94,10 +94,10 @@ def read_checkpoint(path: str | os.PathLike[str], kind: str) -> Checkpoint:
 
 
 def checkpoint_kind(path: str | os.PathLike[str]) -> str:
-    """The kind that a checkpoint says it is, from its header alone.
+    """Return the kind of a checkpoint; only the header of the file is read.
 
     Raises:
-        CheckpointError: no file, or none that `write_checkpoint` wrote.
+        CheckpointError: the file cannot be read, or `write_checkpoint` did not write it.
     """
     remedy = "give a file that attnlens wrote"
     try:

@@ -1,7 +1,8 @@
 """Test whether an output token depends on the words it attends to.
 
-The claim of an output token names the input words with at least half of its cross-attention. It is
-tested with `attnlens.evidence.trial` against other words of the sentence, including punctuation.
+The claim about an output token names the input words with most of its cross-attention.
+`attnlens.evidence.trial` tests the claim: it compares the effect of hiding these words with the
+effect of hiding other words of the sentence. Punctuation marks count as words.
 """
 
 from __future__ import annotations
@@ -35,13 +36,19 @@ WordSet = tuple[int, ...]
 _CLAIMED_WEIGHT: Final = 0.5
 _MAX_CLAIMED_WORDS: Final = 3
 WAYS: Final = ("cross-attention", "model")
-"""Where words are hidden: only from cross-attention, or from the whole model."""
+"""Two ways to hide words: only from cross-attention, or from the whole model as ``<unk>``."""
 
 _AT_ONCE: Final = 256
 
 
 def claimed_words(weights: Floats) -> WordSet:
-    """The fewest words, at most three, that have half of the weights ``(word,)``."""
+    """Return the indices of the fewest words that together have half of the attention.
+
+    At most three words are returned, even if together they have less than half.
+
+    Args:
+        weights: the attention weight of each word, ``(word,)``.
+    """
     order = np.argsort(-weights, kind="stable")[:_MAX_CLAIMED_WORDS]
     held = np.cumsum(weights[order])
     count = int(np.searchsorted(held, _CLAIMED_WEIGHT * weights.sum() - 1e-9)) + 1
@@ -50,12 +57,12 @@ def claimed_words(weights: Floats) -> WordSet:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WordAblations:
-    """A model's probabilities for its own answer with words hidden.
+    """The probabilities that a model gives to its own answer while input words are hidden.
 
     Attributes:
         network: the model.
         source: the token ids of the input, ``(1, word)``.
-        answer: ``<bos>`` and the written tokens, ``(1, token + 1)``.
+        answer: the token ids of ``<bos>`` and of the answer, ``(1, token + 1)``.
     """
 
     network: Seq2Seq
@@ -63,7 +70,12 @@ class WordAblations:
     answer: Tensor
 
     def without(self, way: str, sets: Sequence[WordSet]) -> Floats:
-        """The probability of each token of the answer, ``(set, token)``."""
+        """Return the probability of each answer token for each hidden set, ``(set, token)``.
+
+        Args:
+            way: how words are hidden, one of `WAYS`.
+            sets: the sets of words to hide.
+        """
         starts = range(0, len(sets), _AT_ONCE)
         return np.concatenate([self._some(way, sets[at : at + _AT_ONCE]) for at in starts])
 
@@ -85,17 +97,19 @@ class WordAblations:
 
 @dataclass(frozen=True, slots=True)
 class TokenClaim:
-    """The claim that an answer token came from some words, and the effect of hiding these words.
+    """The claim that an answer token came from certain words, and the effect of hiding them.
 
     Attributes:
+        claim: the claim as a sentence.
         words, removed: the words, and their indices in the input.
         token: the token's index in the answer.
-        removed_from: one of `WAYS`.
+        removed_from: how the words were hidden, one of `WAYS`.
         weight: the share of the token's cross-attention on these words.
-        probability, without: the token's probability with all words and without these words.
-        points: the difference in percentage points.
-        effect_nats: the effect in nats, over the token and all others together.
-        controls: the number of control sets; ``p`` and ``q`` are ``None`` if there are none.
+        probability, without: the token's probability with all words, and with these words hidden.
+        points: ``without`` minus ``probability``, in percentage points.
+        effect_nats: the effect in nats. All other tokens count as one outcome.
+        controls: the number of control sets.
+        p, q: the p-value, and the q-value corrected for the number of claims.
         reason: why there is no verdict, or why the verdict is not *supported*.
     """
 
@@ -125,12 +139,17 @@ def check_tokens(
     *,
     seed: int = 0,
 ) -> list[TokenClaim]:
-    """Test what every token of the ``answer`` attended to, by attention ``(token, word)``.
+    """Test for every answer token whether it depends on the words it attended to most.
 
     Args:
-        way: of `WAYS`.
-        words: of the input.
-        seed: of the sets drawn where there are too many to take all.
+        way: how words are hidden, one of `WAYS`.
+        attention: the cross-attention weights, ``(token, word)``.
+        words: the words of the input.
+        answer: the tokens of the answer.
+        seed: the seed for drawing control sets if there are too many to enumerate.
+
+    Returns:
+        One claim for each answer token, in order.
     """
     count = len(words)
     removed = [claimed_words(row) for row in attention[: len(answer)]]
@@ -138,7 +157,7 @@ def check_tokens(
     probabilities = dict(zip(word_sets, ablations.without(way, word_sets), strict=True))
 
     def answer_of(sets: Sequence[WordSet]) -> list[Floats]:
-        """What the model writes without sets of words, ``(token, ...)`` each; asked once."""
+        """Return the token probabilities ``(token,)`` for each hidden set, computed only once."""
         new = [words for words in dict.fromkeys(sets) if words not in probabilities]
         probabilities.update(zip(new, ablations.without(way, new), strict=True) if new else {})
         return [probabilities[words] for words in sets]
@@ -172,7 +191,10 @@ def _of_token(
     token: int,
     keep_masks: NDArray[np.bool_],
 ) -> Floats:
-    """A token's probability and that of all others under masks ``(mask, word)``, ``(mask, 2)``."""
+    """Return the probabilities of a token and of all other tokens, ``(mask, 2)``.
+
+    ``keep_masks (mask, word)`` is true for visible words.
+    """
     rows = answer_of([tuple(np.flatnonzero(~row).tolist()) for row in keep_masks])
     return one_against_rest(np.array([row[token] for row in rows])[:, None], 0)
 
@@ -221,7 +243,7 @@ class CandidateToken:
 
 @dataclass(frozen=True, slots=True)
 class AnswerToken(CandidateToken):
-    """A token of the answer, its likely alternatives, and its attention to each input word."""
+    """An answer token, the most probable alternatives, and its attention to each input word."""
 
     runners_up: tuple[CandidateToken, ...]
     cross_attention: tuple[float, ...]
@@ -229,7 +251,7 @@ class AnswerToken(CandidateToken):
 
 @dataclass(frozen=True, slots=True)
 class TextAnswer:
-    """The written answer; ``complete`` if the model ended it itself."""
+    """The answer of a model; ``complete`` is true if the model ended it with ``<eos>``."""
 
     text: str
     complete: bool
@@ -238,10 +260,11 @@ class TextAnswer:
 
 @dataclass(frozen=True, slots=True)
 class TextExplanation:
-    """An answer, and which words it came from.
+    """The answer to a sentence, and the tested claims about the words it came from.
 
     Attributes:
-        evidence: the claims by one way of `WAYS` after the other; empty where nothing was tested.
+        evidence: the claims for the first of `WAYS`, then for the second; empty if nothing was
+            tested.
     """
 
     model: AnsweringModel
@@ -250,7 +273,7 @@ class TextExplanation:
     evidence: tuple[TokenClaim, ...] = ()
 
     def to_dict(self) -> Json:
-        """As plain data, numbers to six decimals."""
+        """Return JSON data, with numbers rounded to six decimals."""
         data: Json = rounded_all(asdict(self))
         return data
 
@@ -259,10 +282,10 @@ class TextExplanation:
 def explain_text(
     model: TextModel, text: str, *, evidence: bool = True, seed: int = 0
 ) -> TextExplanation:
-    """Return the model's answer to a sentence, and the words it depends on.
+    """Return the model's answer to a sentence, and the words that each token came from.
 
     Args:
-        evidence: whether to test the claims of all tokens; see `check_tokens`.
+        evidence: whether to test the claims about all tokens; see `check_tokens`.
         seed: the seed for drawing control sets if there are too many to enumerate.
 
     Raises:
@@ -293,11 +316,12 @@ def explain_text(
 
 
 def record_answer(model: TextModel, text: str) -> Recording:
-    """The attention of one answer, all three kinds, with words as labels.
+    """Record the model's attention weights while it answers a sentence, labelled with words.
 
-    Of the decoder a query is the place that writes a token, and called after the token that
-    stands there, ``<bos>`` first, in self-attention; after the token that it writes in
-    cross-attention.
+    The recording contains the self-attention of the encoder, and the self-attention and
+    cross-attention of the decoder. A query of the decoder is the position that writes a token. In
+    cross-attention its label is the token that it writes; in self-attention it is the previous
+    token, or ``<bos>``.
 
     Raises:
         InputError: the sentence is empty or too long.
@@ -307,9 +331,7 @@ def record_answer(model: TextModel, text: str) -> Recording:
 
 
 def mean_cross_attention(recording: Recording) -> Floats:
-    """The mean attention of each answer position to each word over heads and blocks, ``(token,
-    word)``.
-    """
+    """Return the cross-attention ``(token, word)`` of an answer, averaged over heads and blocks."""
     weights = [
         record.weights[0].mean(0) for record in recording.records() if "cross" in record.site
     ]
@@ -317,7 +339,10 @@ def mean_cross_attention(recording: Recording) -> Floats:
 
 
 def _answer(model: TextModel, sentence: TextInput) -> tuple[Tensor, Tensor]:
-    """``<bos>`` and what is written ``(1, token + 1)``, and probabilities ``(token, word)``."""
+    """Return the ids of ``<bos>`` and the answer, and the probabilities at each position.
+
+    The ids have the shape ``(1, token + 1)``; the probabilities have the shape ``(token, id)``.
+    """
     written = model.generate([sentence.tokens])
     answer = torch.cat((torch.full((1, 1), BOS), written.tokens), 1)
     return answer, written.probabilities[0].double()

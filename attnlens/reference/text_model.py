@@ -1,7 +1,4 @@
-"""The text model ``seq2seq``: sentence pairs and vocabularies, training, saving and answering.
-
-Training gives the same weights each time on one machine.
-"""
+"""The text model ``seq2seq``: sentence pairs and vocabularies, training, saving and answering."""
 
 from __future__ import annotations
 
@@ -43,7 +40,7 @@ from attnlens.reference.transformer import (
 
 _TOKEN: Final = re.compile(
     r"\d+(?:[.,]\d+)*(?!\w)"  # 7, 7.4, 1,000
-    r"|\w+(?:['\-]\w+)*"  # words, with what joins their parts: O'Tarrigan's, mid-off
+    r"|\w+(?:['\-]\w+)*"  # words with apostrophes and hyphens: O'Tarrigan's, mid-off
     r"|\S"
 )
 _ONE_SIGN: Final = str.maketrans({"’": "'", "‘": "'", "ʼ": "'", "‐": "-", "‑": "-"})
@@ -52,12 +49,12 @@ _CLOSE_UP: Final = re.compile(r" ([,.;:!?)])")
 
 
 def tokenise(text: str) -> list[str]:
-    """Words, numbers and single signs, in lower case.
+    """Split a text into words, numbers and single signs, in lower case.
 
-    Hyphens and apostrophes stay inside words. Case is dropped, since a sentence's first word is
-    the same word in its middle; letters are composed (NFC), and the several signs for an
-    apostrophe or a hyphen are made one. What cannot be seen (controls, marks of direction, joiners)
-    is left out. No text can be read as a special token: ``<pad>`` is three tokens.
+    Hyphens and apostrophes stay inside words. Case is dropped, because the first word of a sentence
+    is the same word elsewhere. Letters are composed (NFC), and all forms of the apostrophe and the
+    hyphen become one form. Invisible characters, such as control characters, are removed. No text
+    can produce a special token: ``<pad>`` becomes three tokens.
     """
     visible = "".join(
         character
@@ -69,19 +66,19 @@ def tokenise(text: str) -> list[str]:
 
 
 def join_tokens(tokens: Iterable[str]) -> str:
-    """Tokens as a line of text, signs close to the word before them."""
+    """Join tokens to a line of text, without a space before a punctuation mark."""
     return _CLOSE_UP.sub(r"\1", " ".join(tokens))
 
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """The tokens that a model knows, by number.
+    """The tokens that a model knows; the number of a token is its index in ``words``.
 
     Attributes:
-        words: `SPECIAL` first.
+        words: all tokens, which begin with `SPECIAL`.
 
     Raises:
-        ValueError: they do not begin so, or a word is there twice.
+        ValueError: ``words`` does not begin with `SPECIAL`, or it contains a token twice.
     """
 
     words: tuple[str, ...]
@@ -95,7 +92,10 @@ class Vocabulary:
 
     @classmethod
     def of(cls, sentences: Iterable[Sequence[str]], min_count: int = 1) -> Vocabulary:
-        """Every token that occurs ``min_count`` times, the most frequent first."""
+        """Return a vocabulary of the tokens that occur at least ``min_count`` times.
+
+        The most frequent token is first.
+        """
         counts = Counter(token for tokens in sentences for token in tokens)
         words = [word for word in counts if counts[word] >= min_count]
         return cls((*SPECIAL, *sorted(words, key=lambda word: (-counts[word], word))))
@@ -107,19 +107,19 @@ class Vocabulary:
         return word in self._numbers
 
     def number(self, word: str) -> int:
-        """The number of a word, `UNK` for one that is not known."""
+        """Return the number of a word, or `UNK` if the word is unknown."""
         return self._numbers.get(word, UNK)
 
     def numbers(self, tokens: Sequence[str]) -> Tensor:
-        """An input ``(word,)``."""
+        """Return the numbers of the tokens, ``(word,)``."""
         return torch.tensor([self.number(token) for token in tokens])
 
     def target(self, tokens: Sequence[str]) -> Tensor:
-        """An output with its beginning and its end: ``<bos>``, numbers, ``<eos>``."""
+        """Return the numbers of ``<bos>``, of the tokens, and of ``<eos>``."""
         return torch.tensor([BOS, *map(self.number, tokens), EOS])
 
     def read(self, numbers: Iterable[int]) -> list[str]:
-        """Tokens up to ``<eos>`` or padding."""
+        """Return the tokens before the first ``<eos>`` or ``<pad>``."""
         before_end = takewhile(lambda number: number not in (EOS, PAD), numbers)
         return [self.words[number] for number in before_end]
 
@@ -130,12 +130,12 @@ def pad_batch(rows: Iterable[Tensor]) -> Tensor:
 
 _MAX_FILE_BYTES: Final = 256 * 2**20
 _MAX_SENTENCE_TOKENS: Final = 256
-"""Most tokens of a sentence: attention takes their square."""
+"""The maximum length of a sentence. The memory for attention grows with its square."""
 
 
 @dataclass(frozen=True, slots=True)
 class SentencePair:
-    """Two sentences as tokens, and the line of the file they are from."""
+    """Two sentences as tokens, and the number of their line in the file."""
 
     source: tuple[str, ...]
     target: tuple[str, ...]
@@ -144,11 +144,11 @@ class SentencePair:
 
 @dataclass(frozen=True, slots=True)
 class SentencePairs:
-    """What a file holds.
+    """The content of a file of sentence pairs.
 
     Attributes:
         columns: the names of the two columns.
-        sha256: of the file's bytes.
+        sha256: the SHA-256 of the file's bytes.
     """
 
     pairs: tuple[SentencePair, ...]
@@ -163,16 +163,16 @@ def read_pairs(
     columns: Sequence[str] | None = None,
     separator: str = ",",
 ) -> SentencePairs:
-    """Pairs of sentences from a CSV file, UTF-8 with or without a byte order mark.
+    """Read pairs of sentences from a CSV file in UTF-8, with or without a byte order mark.
 
-    The first row names the columns; empty lines are skipped.
+    The first row contains the column names. Empty rows are skipped.
 
     Args:
-        columns: the two to read, by name; the first two unless given.
-        separator: between columns.
+        columns: the names of the two columns to read; by default the first two columns.
+        separator: the character between two columns.
 
     Raises:
-        InputError: the file, a row or a sentence cannot be used; the message names the line.
+        InputError: the file, a row or a sentence cannot be used. The message gives the line.
     """
     content = read_whole(path, _MAX_FILE_BYTES, remedy="give a CSV file of sentence pairs")
     pairs: list[SentencePair] = []
@@ -228,7 +228,7 @@ def _chosen(names: Sequence[str], columns: Sequence[str] | None, line: int) -> t
 
 
 def _rows(content: bytes, separator: str) -> Iterator[tuple[int, list[str]]]:
-    """Rows that are not empty, each with the line that it begins on."""
+    """Yield each row that is not empty, with the number of the line on which it begins."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -247,17 +247,17 @@ def _rows(content: bytes, separator: str) -> Iterator[tuple[int, list[str]]]:
 
 @dataclass(frozen=True, slots=True)
 class HeldOutRule:
-    """Which pairs are kept from training.
+    """The rule that decides which pairs are held out from training.
 
-    Single pairs go by a hash of their input: the same sentence always falls on the same side,
-    in any file, so nothing that was trained on is ever asked about as new. Beside them, whole
-    combinations are held out with every pair they have: a combination is an answer without its
-    first tokens, which may say who and not what.
+    A hash of the input decides for each pair. The same sentence is therefore on the same side of
+    the split in every file, so a training input is never a held-out input. In addition, all pairs
+    of some *combinations* are held out. The combination of an answer is the answer without its
+    first tokens, which may be names.
 
     Attributes:
-        share: of the inputs that are held out.
-        leading: tokens at an answer's start that are no part of its combination.
-        combinations: those that are held out, tokens with spaces between.
+        share: the share of inputs that are held out.
+        leading: the number of tokens at the start of an answer that are not in its combination.
+        combinations: the held-out combinations; a space separates two tokens.
     """
 
     share: float = 0.1
@@ -268,10 +268,10 @@ class HeldOutRule:
     def of(
         cls, pairs: Sequence[SentencePair], share: float = 0.1, leading: int = 0, new: float = 0.05
     ) -> HeldOutRule:
-        """A rule that holds out a share ``new`` of the combinations, chosen by hash.
+        """Return a rule that holds out a share ``new`` of the combinations, chosen by hash.
 
-        Of those, only the ones of whose tokens each occurs in other combinations too: of what
-        was never seen in any of them nothing can be known.
+        A chosen combination is held out only if each of its tokens occurs in at least two of the
+        combinations that were not chosen. Otherwise the model could not learn the token.
         """
         combinations = {pair.target[leading:] for pair in pairs}
         chosen = {tokens for tokens in combinations if _point("combination", tokens) < new}
@@ -282,9 +282,7 @@ class HeldOutRule:
     def split(
         self, pairs: Sequence[SentencePair]
     ) -> tuple[list[SentencePair], list[SentencePair], list[SentencePair]]:
-        """Split pairs into three disjoint lists: training, held out, and held out by
-        combination.
-        """
+        """Split pairs into training pairs, held-out pairs, and pairs of held-out combinations."""
         train: list[SentencePair] = []
         held_out: list[SentencePair] = []
         new: list[SentencePair] = []
@@ -297,13 +295,13 @@ class HeldOutRule:
 
 
 def _point(purpose: str, tokens: Sequence[str]) -> float:
-    """A number from 0 to 1 that depends on the tokens alone."""
+    """Return a number from 0 to 1 that depends only on the arguments."""
     digest = hashlib.sha256(" ".join((purpose, *tokens)).encode()).digest()
     return int.from_bytes(digest[:7], "big") / 2**56
 
 
 _KIND: Final = "seq2seq"
-"""What the checkpoint says it is, and the name of the one that comes with attnlens."""
+"""The kind stored in checkpoints, and the name of the checkpoint included in attnlens."""
 
 _MAX_SIZE: Final = 1_000_000
 _REMEDY: Final = f"give a file that `attnlens lab text-train` wrote, or the name {_KIND}"
@@ -311,13 +309,13 @@ _REMEDY: Final = f"give a file that `attnlens lab text-train` wrote, or the name
 
 @dataclass(frozen=True, slots=True)
 class TextInput:
-    """An input sentence.
+    """An input sentence and its tokens.
 
     Attributes:
-        text: the text as given.
-        tokens: its words and signs.
+        text: the unchanged text.
+        tokens: the words, numbers and signs of the text.
         unknown: the distinct tokens missing from the vocabulary, in order.
-        most_tokens: the largest number of tokens the model reads.
+        most_tokens: the largest number of tokens that the model reads.
     """
 
     text: str
@@ -328,12 +326,13 @@ class TextInput:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TextModel:
-    """A `Seq2Seq` that reads and writes words.
+    """A `Seq2Seq` network with its vocabularies.
 
     Attributes:
-        source, target: the vocabularies.
-        metadata: of the checkpoint: data, rule of what was held out, recipe, figures.
-        sha256: of the checkpoint's bytes; empty for a model that was never saved.
+        source, target: the vocabularies of the input and of the answer.
+        metadata: the checkpoint's metadata: the data, the `HeldOutRule`, the `TextRecipe` and the
+            accuracy.
+        sha256: the SHA-256 of the checkpoint file; empty for a model that was not loaded.
     """
 
     network: Seq2Seq
@@ -345,10 +344,10 @@ class TextModel:
 
     @classmethod
     def load(cls, model: str | os.PathLike[str] = _KIND) -> TextModel:
-        """A checkpoint: ``seq2seq``, which comes with attnlens, or a file.
+        """Load a checkpoint file, or ``seq2seq``, the checkpoint included in attnlens.
 
         Raises:
-            CheckpointError: there is none, or it is no checkpoint of a text model.
+            CheckpointError: the file cannot be read, is damaged, or is not a text model.
         """
         path = shipped(_KIND) if str(model) == _KIND else Path(model)
         try:
@@ -374,10 +373,10 @@ class TextModel:
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write weights, vocabularies and `metadata` to one file.
+        """Write the weights, the vocabularies and `metadata` to one file.
 
         Raises:
-            InputError: it cannot be written.
+            InputError: the file cannot be written.
         """
         metadata = {
             **self.metadata,
@@ -389,10 +388,10 @@ class TextModel:
         write_checkpoint(path, self.network.state_dict(), metadata)
 
     def sentence(self, text: str) -> TextInput:
-        """A text as this model reads it.
+        """Split a text into the tokens that this model reads.
 
         Raises:
-            InputError: it is empty, or longer than the model reads.
+            InputError: the text is empty, or it has more tokens than the model reads.
         """
         tokens = tuple(tokenise(text))
         max_tokens = self.network.sizes.source_length
@@ -408,7 +407,7 @@ class TextModel:
         return TextInput(text, tokens, unknown, max_tokens)
 
     def numbers(self, sentences: Sequence[Sequence[str]]) -> Tensor:
-        """Inputs of tokens as ``(batch, longest)``, padded."""
+        """Return the token numbers of sentences, padded to ``(batch, longest)``."""
         return pad_batch(map(self.source.numbers, sentences))
 
     def generate(self, sentences: Sequence[Sequence[str]]) -> GeneratedAnswer:
@@ -432,10 +431,10 @@ def load_text(path: Path | None = None) -> LoadedModel:
 
 
 def read_sentence(model: LoadedModel, text: str | None) -> ModelInput:
-    """A sentence, and what the model has written once its answer is complete.
+    """Return the model's input for a sentence: its tokens, and the tokens of the model's answer.
 
     Raises:
-        InputError: it is empty, or longer than the model reads.
+        InputError: the text is empty, or it has more tokens than the model reads.
     """
     words = model.context
     assert isinstance(words, TextModel)
@@ -467,23 +466,22 @@ def read_sentence(model: LoadedModel, text: str | None) -> ModelInput:
 
 
 _MIN_TRAINING_PAIRS: Final = 10
-"""The smallest number of training pairs."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextRecipe:
-    """How a model is trained.
+    """The hyperparameters of training.
 
     Attributes:
-        epochs: passes over the pairs.
-        batch: pairs per step.
-        learning_rate: at its highest, after ``warm_up`` of all steps; then it falls along a
-            cosine to nothing.
-        word_dropout: share of the input words that are read as ``<unk>``, in half of the
-            pairs. So the model knows what to do with words that it does not know, and a word
-            taken away to see what it did is nothing strange to it.
-        least_count: words of the training pairs that occur less often are unknown.
-        seed: of everything random.
+        epochs: the number of passes over the training pairs.
+        batch: the number of pairs per step.
+        learning_rate: the highest learning rate.
+        warm_up: the share of steps in which the learning rate rises. Afterwards it falls to zero
+            along a cosine.
+        word_dropout: the share of input words replaced with ``<unk>``, in half of the pairs. The
+            model thereby learns to handle unknown words, and words that an ablation hides.
+        least_count: input words that occur less often in the training pairs are unknown.
+        seed: the seed of all random numbers.
     """
 
     epochs: int = 30
@@ -497,7 +495,7 @@ class TextRecipe:
 
 @dataclass(frozen=True, slots=True)
 class TextSizes:
-    """Sizes that are chosen; the rest follows from the pairs."""
+    """The sizes of a model that can be chosen; all other sizes follow from the training data."""
 
     width: int = 64
     heads: int = 4
@@ -509,11 +507,12 @@ class TextSizes:
 
 @dataclass(frozen=True, slots=True)
 class AnswerAccuracy:
-    """Whole answers right and tokens right; ``None`` where there is no pair.
+    """The accuracy of a model's answers; the shares are ``None`` if there are no pairs.
 
     Attributes:
-        exact, exact_ci: the share of whole answers right, and Wilson's 95% interval.
-        tokens: the share of tokens right.
+        pairs: the number of evaluated pairs.
+        exact, exact_ci: the share of answers without any error, and Wilson's 95% interval.
+        tokens: the share of correct tokens.
     """
 
     pairs: int
@@ -522,7 +521,7 @@ class AnswerAccuracy:
     tokens: float | None = None
 
     def summary(self, pairs_name: str) -> str:
-        """A line; ``pairs_name`` says which pairs these are."""
+        """Return the accuracy as one line; ``pairs_name`` says which pairs were evaluated."""
         if self.exact is None or self.exact_ci is None:
             return f"{pairs_name}: none"
         low, high = self.exact_ci
@@ -531,10 +530,11 @@ class AnswerAccuracy:
 
 
 def answer_accuracy(model: TextModel, pairs: Sequence[SentencePair]) -> AnswerAccuracy:
-    """Whole answers right and tokens right among ``pairs``.
+    """Measure the accuracy of a model's answers on ``pairs``.
 
-    A token is right if the written answer has it at the same position. Positions are counted over
-    the longer of the two answers. An expected word missing from the vocabulary is never right.
+    A token is correct if the model's answer has it at the expected position. The number of
+    positions is the length of the longer answer. An expected word missing from the vocabulary is
+    never correct.
     """
     if not pairs:
         return AnswerAccuracy(0)
@@ -559,13 +559,16 @@ def train_text(
     rule: HeldOutRule | None = None,
     report: Callable[[str], None] = lambda _: None,
 ) -> TextModel:
-    """A model of the pairs that `Rule` gives to training, with its figures on those held out.
+    """Train a model on the training pairs of ``rule``, and measure its accuracy on the other pairs.
 
-    Training takes one thread, whatever torch is set to: so the same pairs and the same seed give
-    the same weights to the last bit (on one machine and one version of torch).
+    Training always uses one thread. On one machine and with one version of torch, the same pairs
+    and the same seed therefore give exactly the same weights.
+
+    Args:
+        report: a function that receives each line of progress.
 
     Raises:
-        InputError: too few pairs, or sizes that do not fit each other.
+        InputError: there are too few pairs, the sizes do not fit together, or training diverges.
     """
     recipe, sizes, rule = (
         recipe or TextRecipe(),
@@ -583,7 +586,7 @@ def train_text(
     target = Vocabulary.of(pair.target for pair in train)
     lengths = {
         "source_length": max(len(pair.source) for pair in data.pairs),
-        "target_length": max(len(pair.target) for pair in data.pairs) + 1,  # and <eos>
+        "target_length": max(len(pair.target) for pair in data.pairs) + 1,  # plus <eos>
     }
     with one_thread(), torch.random.fork_rng(devices=()):
         torch.manual_seed(recipe.seed)
@@ -624,7 +627,7 @@ def _fit(
     recipe: TextRecipe,
     report: Callable[[str], None],
 ) -> None:
-    """Train on inputs ``(pair, source_length)`` and outputs ``(pair, target_length + 1)``."""
+    """Train on inputs ``(pair, source_length)`` and answers ``(pair, target_length + 1)``."""
     optimiser = torch.optim.Adam(network.parameters(), lr=recipe.learning_rate, betas=(0.9, 0.98))
     per_epoch = math.ceil(len(inputs) / recipe.batch)
     steps = per_epoch * recipe.epochs
@@ -661,7 +664,7 @@ def _trimmed(tokens: Tensor) -> Tensor:
 
 
 def _thinned(source: Tensor, share: float) -> Tensor:
-    """Replace a share of the words by ``<unk>`` in half of the rows."""
+    """Replace a random share of the words with ``<unk>``, in a random half of the rows."""
     lost = torch.rand(source.shape) < share
     lost &= torch.rand(len(source), 1) < 0.5
     return source.masked_fill(lost & (source >= len(SPECIAL)), UNK)

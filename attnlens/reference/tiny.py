@@ -1,12 +1,12 @@
-"""The reference model ``tiny``: a transformer small enough to be read number by number.
+"""The reference model ``tiny``: a transformer so small that every number can be inspected.
 
-One block, one head, no positions, no mask, no biases outside the norm: 260 parameters. Every
-intermediate result has the name that the equations give it.
+It has 260 parameters: one block with one head, without positions, without a mask, and with biases
+only in the layer norm. Every intermediate result has the same name as in the equations.
 
 It is trained on a task with a known answer. Two tokens are *partners* if their sum is nine: 0 and
-9, 1 and 8, and so on. The output for each token is its partner if that is among the tokens, else
-the token itself. The task needs no positions, and attention has one simple solution: every token
-attends to its partner.
+9, 1 and 8, and so on. The output for each token is its partner if the partner is among the tokens,
+and the token itself otherwise. The task needs no positions, and attention can solve it in one
+simple way: every token attends to its partner.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from attnlens.reference.checkpoint import read_checkpoint, shipped, write_checkp
 
 _KIND: Final = "tiny"
 _EXAMPLE_TOKENS: Final = (3, 1, 4, 1, 5)
-"""Tokens to describe it with; as many of them, and as large, as a model takes."""
+"""The example input. It is adapted to the context and the vocabulary of a model."""
 
 AXES: Final = {
     "x": ("batch", "token"),
@@ -41,10 +41,10 @@ AXES: Final = {
     "W_2": ("d_ff", "width"),
     "W_out": ("width", "vocabulary"),
 }
-"""What its axes are: five of its sizes are 5."""
+"""The names of the axes. Sizes cannot distinguish the axes, because most sizes are 5."""
 
 _MAX_TOKEN_CHARACTERS: Final = 40
-"""Characters of unreadable input that a message quotes."""
+"""The number of characters of invalid input that an error message quotes."""
 
 _PARTNER_SUM: Final = 9
 """The sum of two partners."""
@@ -56,7 +56,7 @@ _LEARNING_RATE: Final = 0.02
 
 
 class TinyTransformer(nn.Module):
-    """Tokens in, a token for every place out.
+    """A transformer block that returns logits for the output token at each position.
 
     ::
 
@@ -65,11 +65,11 @@ class TinyTransformer(nn.Module):
         h_ff = GELU(h1 W_1) W_2;  h2 = h1 + h_ff;  logits = h2 W_out;  y = argmax(logits)
 
     Args:
-        vocabulary: tokens are 0 to ``vocabulary - 1``.
-        width: of every vector.
-        context: how many tokens come in; the equations would take any number.
-        d_ff: width inside the feed-forward network.
-        heads: of the attention; they divide ``width``.
+        vocabulary: the number of tokens; they are 0 to ``vocabulary - 1``.
+        width: the width of every vector.
+        context: the number of input tokens. The equations work for any number.
+        d_ff: the width inside the feed-forward network.
+        heads: the number of attention heads, which must divide ``width``.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class TinyTransformer(nn.Module):
 
     @property
     def sizes(self) -> dict[str, int]:
-        """The sizes as the weights have them now."""
+        """The current sizes of the model."""
         return {
             "vocabulary": self.E.shape[0],
             "width": self.E.shape[1],
@@ -103,7 +103,7 @@ class TinyTransformer(nn.Module):
         }
 
     def forward(self, x: Tensor) -> Tensor:
-        """Logits ``(batch, place, vocabulary)`` of tokens ``(batch, place)``."""
+        """Return logits ``(batch, position, vocabulary)`` for tokens ``(batch, position)``."""
         h_0 = step("h_0", self.E[x], "the tokens' vectors")
         h_attn = step("h_{attn}", self.attention(h_0), "what attention adds")
         h_1 = step("h_1", self.norm(h_0 + h_attn), "after attention")
@@ -123,10 +123,10 @@ def save_tiny(
 
 
 def load_tiny(path: str | os.PathLike[str] | None = None) -> TinyTransformer:
-    """A model of this kind; the one that comes with attnlens unless a file is given.
+    """Load a model from a checkpoint; by default from the checkpoint included in attnlens.
 
     Raises:
-        CheckpointError: missing, damaged or of another kind.
+        CheckpointError: the file cannot be read, is damaged, or is of another kind.
     """
     path = shipped(_KIND) if path is None else path
     checkpoint = read_checkpoint(path, _KIND)
@@ -149,10 +149,11 @@ def load_for_catalogue(path: Path | None = None) -> LoadedModel:
 
 
 def read_tokens(model: LoadedModel, text: str | None) -> ModelInput:
-    """Tokens written as ``3,1,4,1,5``; an example without a text.
+    """Read tokens such as ``3,1,4,1,5``; if ``text`` is None, return an example input.
 
     Raises:
-        InputError: not numbers, a token out of range, or another count than the context.
+        InputError: the text is not a list of integers, a token is out of range, or the number of
+            tokens is not the model's context.
     """
     module = model.module
     assert isinstance(module, TinyTransformer)
@@ -164,7 +165,7 @@ def read_tokens(model: LoadedModel, text: str | None) -> ModelInput:
     words = [word.strip() for word in text.split(",")]
     if not all(word.isascii() and word.removeprefix("-").isdigit() for word in words):
         raise InputError(f"{text[:_MAX_TOKEN_CHARACTERS]!r} is no list of tokens", remedy=remedy)
-    # Python refuses to read numbers of thousands of digits.
+    # Python raises ValueError for a number with thousands of digits.
     tokens = [int(word[:_MAX_TOKEN_CHARACTERS]) for word in words]
     for index, token in enumerate(tokens, 1):
         if not 0 <= token < vocabulary:
@@ -183,17 +184,17 @@ def read_tokens(model: LoadedModel, text: str | None) -> ModelInput:
 
 
 def answers(tokens: Tensor) -> Tensor:
-    """The correct output for tokens ``(batch, place)``, in the same shape."""
+    """Return the correct output for tokens ``(batch, position)``, with the same shape."""
     return torch.where(partners(tokens).any(-1), _PARTNER_SUM - tokens, tokens)
 
 
 def partners(tokens: Tensor) -> Tensor:
-    """A mask ``(batch, place, place)``: true if the second token is a partner of the first."""
+    """Return a mask ``(batch, position, position)`` that is true for pairs of partners."""
     return tokens[:, None, :] == _PARTNER_SUM - tokens[:, :, None]
 
 
 def train_tiny(seed: int = _SEED, steps: int = _TRAINING_STEPS) -> TinyTransformer:
-    """A model trained on tokens drawn at random; the same seed gives the same weights."""
+    """Train a model on random tokens; on one machine, the same seed gives the same weights."""
     with one_thread(), torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = TinyTransformer()

@@ -1,10 +1,12 @@
-"""The reference model ``seq2seq``, one sentence in, another out, and the blocks it is built of.
+"""The network of the reference model ``seq2seq``: an encoder-decoder, and its blocks.
 
-Words become vectors, places are added as waves of many lengths, the encoder rewrites the words as a
-memory, and the decoder writes the answer token by token, each time looking at what it has written
-(causal self-attention) and at the memory (cross-attention). Padding is hidden from every attention.
-Every sub-layer ends in `Y = ΔX + X` and a layer norm. Attention has an output matrix only where
-the values of all heads together are not as wide as the model.
+The network adds sinusoidal position vectors to the embeddings of the input words. The encoder turns
+the sum into the *memory*, one vector per word. The decoder writes the answer token by token. At
+each step it attends to the tokens it has written (causal self-attention) and to the memory
+(cross-attention). Padding is hidden in every attention layer.
+
+Every sub-layer ends with `Y = ΔX + X` and a layer norm. An attention layer has an output matrix
+only if the concatenated values of its heads do not have the width of the model.
 """
 
 from __future__ import annotations
@@ -22,15 +24,17 @@ _POSITION_BASE = 10_000.0
 
 
 def sinusoids(length: int, width: int, n: float = _POSITION_BASE) -> Tensor:
-    """``P[k, 2i] = sin(k / n^(2i/d))`` and ``P[k, 2i+1] = cos(k / n^(2i/d))``, ``0 <= i < d/2``.
+    """Return the sinusoidal position vectors ``P``.
+
+    ``P[k, 2i] = sin(k / n^(2i/d))`` and ``P[k, 2i+1] = cos(k / n^(2i/d))``, for ``0 <= i < d/2``.
 
     Args:
-        length: places ``k``, from 0.
-        width: ``d``; an odd one ends on a sine.
-        n: the base; the longest wave is ``2π n^((d-2)/d)`` places long.
+        length: the number of positions ``k``, counted from 0.
+        width: the width ``d``. If it is odd, the last column is a sine.
+        n: the base. The longest wave has a length of ``2π n^((d-2)/d)`` positions.
 
     Returns:
-        ``(length, width)``, in the default precision, rounded once from double.
+        ``(length, width)``, computed in double precision and rounded to torch's default precision.
 
     Raises:
         ValueError: ``length`` is negative or ``width`` is not positive.
@@ -49,20 +53,20 @@ def sinusoids(length: int, width: int, n: float = _POSITION_BASE) -> Tensor:
 
 @dataclass(frozen=True, slots=True)
 class Seq2SeqSizes:
-    """Sizes of an encoder-decoder and of its blocks.
+    """The sizes of an encoder-decoder.
 
     Attributes:
-        source_words, target_words: sizes of the two vocabularies.
-        source_length: most tokens of an input.
-        target_length: most tokens of an output, its ``<eos>`` included.
-        width: ``d``.
-        heads: of each attention.
-        d_ff: width inside the feed-forward networks.
-        d_k, d_v: width of one head's keys and values; ``d / heads`` and ``d_k`` unless given.
-        encoder_layers, decoder_layers: how many blocks.
-        dropout: in training, on embeddings and on what sub-layers add.
-        eps: of the layer norms.
-        base: ``n`` of the positions.
+        source_words, target_words: the sizes of the input vocabulary and the output vocabulary.
+        source_length: the maximum number of input tokens.
+        target_length: the maximum number of output tokens, including ``<eos>``.
+        width: the width ``d`` of the model's vectors.
+        heads: the number of heads of each attention layer.
+        d_ff: the width inside the feed-forward networks.
+        d_k, d_v: the width of one head's keys and values; by default ``d / heads`` and ``d_k``.
+        encoder_layers, decoder_layers: the number of blocks.
+        dropout: the dropout rate in training, for embeddings and for the output of sub-layers.
+        eps: the ``ε`` of the layer norms.
+        base: the base ``n`` of `sinusoids`.
     """
 
     source_words: int
@@ -82,7 +86,7 @@ class Seq2SeqSizes:
 
 
 class FeedForward(nn.Module):
-    """``ReLU(X W_1 + b_1) W_2 + b_2``, weights stored as in the equation."""
+    """The feed-forward network ``ReLU(X W_1 + b_1) W_2 + b_2``."""
 
     def __init__(self, d: int, d_ff: int) -> None:
         super().__init__()
@@ -92,13 +96,13 @@ class FeedForward(nn.Module):
         self.b_2 = nn.Parameter(torch.zeros(d))
 
     def forward(self, x: Tensor) -> Tensor:
-        """``(..., d) -> (..., d)``."""
+        """Apply the network to the last axis: ``(..., d) -> (..., d)``."""
         inner = step("F", torch.relu(x @ self.W_1 + self.b_1), "inside the feed-forward network")
         return inner @ self.W_2 + self.b_2
 
 
 class AddAndNorm(nn.Module):
-    """``LN(ΔX + X)``, where ``LN(y) = γ (y - mean) / √(variance + ε) + β``."""
+    """The sum and norm ``LN(ΔX + X)`` with ``LN(y) = γ (y - mean) / √(variance + ε) + β``."""
 
     def __init__(self, sizes: Seq2SeqSizes) -> None:
         super().__init__()
@@ -106,7 +110,7 @@ class AddAndNorm(nn.Module):
         self.norm = nn.LayerNorm(sizes.width, eps=sizes.eps)
 
     def forward(self, x: Tensor, change: Tensor) -> Tensor:
-        """Both ``(..., d)``, and so is what is returned."""
+        """Return the norm of ``change + x``; all three have the shape ``(..., d)``."""
         change = step(r"\Delta X", self.dropout(change), "what the sub-layer adds")
         added = step("Y", change + x, "the sum")
         normed: Tensor = self.norm(added)
@@ -114,7 +118,7 @@ class AddAndNorm(nn.Module):
 
 
 class EncoderBlock(nn.Module):
-    """Self-attention and a feed-forward network, each added to its input and normed."""
+    """Self-attention and a feed-forward network, each followed by `AddAndNorm`."""
 
     def __init__(self, sizes: Seq2SeqSizes) -> None:
         super().__init__()
@@ -124,9 +128,12 @@ class EncoderBlock(nn.Module):
         self.add_feed_forward = AddAndNorm(sizes)
 
     def forward(self, x: Tensor, hidden: Tensor) -> Tensor:
-        """One block, ``(batch, length, d)`` to the same.
+        """Apply the block to ``x``; the result has the same shape.
 
-        ``hidden`` is boolean, broadcastable to ``(batch, head, query, key)``.
+        Args:
+            x: ``(batch, length, d)``.
+            hidden: a boolean mask, broadcastable to ``(batch, head, query, key)``; true if the key
+                is hidden.
         """
         x = self.add_attention(x, self.self_attention(x, hidden=hidden))
         x = step("X'", x, "after self-attention")
@@ -135,7 +142,7 @@ class EncoderBlock(nn.Module):
 
 
 class DecoderBlock(nn.Module):
-    """Causal self-attention, attention to a memory, and a feed-forward network."""
+    """Causal self-attention, cross-attention to the memory, and a feed-forward network."""
 
     def __init__(self, sizes: Seq2SeqSizes) -> None:
         super().__init__()
@@ -147,10 +154,13 @@ class DecoderBlock(nn.Module):
         self.add_feed_forward = AddAndNorm(sizes)
 
     def forward(self, x: Tensor, hidden: Tensor, memory: Tensor, memory_hidden: Tensor) -> Tensor:
-        """One block, ``(batch, length, d)`` to the same.
+        """Apply the block to ``x``; the result has the same shape.
 
-        ``hidden`` is of these places, ``(batch, 1, 1, length)``; the memory is ``(batch, key, d)``,
-        of which ``memory_hidden`` is ``(batch, 1, 1, key)``.
+        Args:
+            x: ``(batch, length, d)``.
+            hidden: a mask of hidden positions of ``x``, ``(batch, 1, 1, length)``.
+            memory: ``(batch, key, d)``.
+            memory_hidden: a mask of hidden positions of the memory, ``(batch, 1, 1, key)``.
         """
         x = self.add_self(x, self.self_attention(x, hidden=hidden))
         x = step("U'", x, "after self-attention")
@@ -174,18 +184,18 @@ def _attention(sizes: Seq2SeqSizes, *, causal: bool = False) -> MultiHeadAttenti
 
 
 SPECIAL: Final = ("<unk>", "<pad>", "<bos>", "<eos>")
-"""Tokens that every vocabulary begins with: unknown, padding, beginning, end."""
+"""The first tokens of every vocabulary: unknown, padding, beginning and end."""
 
 UNK, PAD, BOS, EOS = range(len(SPECIAL))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GeneratedAnswer:
-    """Answers written token by token.
+    """A batch of generated answers.
 
     Attributes:
-        tokens: ``(batch, steps)``, ``<eos>`` where an answer ends and ``<pad>`` after it.
-        probabilities: of every word of the vocabulary at each step, ``(batch, steps, words)``.
+        tokens: the token ids, ``(batch, step)``, with ``<pad>`` after the ``<eos>`` of an answer.
+        probabilities: the probability of each word at each step, ``(batch, step, word)``.
     """
 
     tokens: Tensor
@@ -193,10 +203,10 @@ class GeneratedAnswer:
 
 
 class Seq2Seq(nn.Module):
-    """An encoder and a decoder.
+    """An encoder-decoder that maps a sentence to an answer.
 
     Raises:
-        ValueError: ``d_k`` is not given and the heads do not divide the width.
+        ValueError: ``d_k`` is not given, and the width is not divisible by the number of heads.
     """
 
     def __init__(self, sizes: Seq2SeqSizes) -> None:
@@ -215,8 +225,9 @@ class Seq2Seq(nn.Module):
         self.b_out = nn.Parameter(torch.zeros(sizes.target_words))
 
     def forward(self, source: Tensor, target: Tensor) -> Tensor:
-        """Logits ``(batch, target, target_words)`` of what follows each token of an answer that is
-        known.
+        """Return the logits of the token after each token of an answer.
+
+        The logits have the shape ``(batch, target, target_words)``.
 
         Args:
             source: tokens ``(batch, source)``, padded at the end.
@@ -225,7 +236,7 @@ class Seq2Seq(nn.Module):
         return self.decode(target, self.encode(source), source)
 
     def encode(self, source: Tensor) -> Tensor:
-        """The memory ``(batch, source, d)`` of an input, tokens ``(batch, source)``."""
+        """Return the memory ``(batch, source, d)`` for input tokens ``(batch, source)``."""
         places: Tensor = self.get_buffer("positions")[: source.shape[1]]
         x = step("X", self.dropout(self.E_source[source] + places), "words and their places")
         for block in self.encoder:
@@ -233,7 +244,7 @@ class Seq2Seq(nn.Module):
         return step("M", x, "the memory")
 
     def decode(self, target: Tensor, memory: Tensor, source: Tensor) -> Tensor:
-        """`forward`, with the memory of ``source`` worked out before."""
+        """Return the logits of `forward`, computed from the memory that `encode` returned."""
         places: Tensor = self.get_buffer("positions")[: target.shape[1]]
         x = step("U", self.dropout(self.E_target[target] + places), "the answer so far")
         for block in self.decoder:
@@ -243,7 +254,13 @@ class Seq2Seq(nn.Module):
 
     @torch.no_grad()
     def generate(self, source: Tensor) -> GeneratedAnswer:
-        """The likeliest token again and again, until ``<eos>``, for tokens ``(batch, source)``."""
+        """Write an answer to each input: always the most probable token, until ``<eos>``.
+
+        An answer also ends after ``target_length`` tokens.
+
+        Args:
+            source: the input tokens, ``(batch, source)``.
+        """
         memory, batch = self.encode(source), source.shape[0]
         begun = torch.full((batch, 1), BOS, device=source.device)
         done = torch.zeros(batch, dtype=torch.bool, device=source.device)
@@ -251,7 +268,7 @@ class Seq2Seq(nn.Module):
         for _ in range(self.sizes.target_length):
             shares = self.decode(begun, memory, source)[:, -1].softmax(-1)
             best = shares.clone()
-            best[:, [PAD, BOS]] = -1.0  # nobody writes these
+            best[:, [PAD, BOS]] = -1.0  # never written in an answer
             last = best.argmax(-1, keepdim=True).masked_fill(done[:, None], PAD)
             begun = torch.cat((begun, last), 1)
             probabilities.append(shares)
@@ -262,7 +279,7 @@ class Seq2Seq(nn.Module):
 
 
 def _padding(tokens: Tensor) -> Tensor:
-    """``(batch, 1, 1, key)``: what is hidden from every head and query."""
+    """Return a mask ``(batch, 1, 1, key)`` that is true for padding."""
     return (tokens == PAD)[:, None, None, :]
 
 

@@ -1,4 +1,4 @@
-"""Show a module as mathematics: the equations and numbers of a forward pass of the live module."""
+"""Show a module as mathematics: the equations and the numbers of one forward pass."""
 
 from attnlens.reference.symbolic.description import Description, Equation, Parameter, Trace, Value
 from attnlens.reference.symbolic.equations import describe, trace

@@ -1,4 +1,4 @@
-"""The results of `describe` and `trace`, with their forms as text, Markdown and LaTeX."""
+"""The results of `describe` and `trace`, as objects, text, Markdown and LaTeX."""
 
 from __future__ import annotations
 
@@ -21,11 +21,14 @@ PARAMETER_COLUMNS: Final = ("name", "symbol", "shape", "type", "what it does")
 
 @dataclass(frozen=True, slots=True)
 class Equation:
-    """A step: ``text`` and ``latex`` are whole equations.
+    """The equation of one step of a forward pass.
 
     Attributes:
-        shape: the shape of the value; of one head if the symbol has the index i.
-        axes: the names of its axes, such as ``token``; ``""`` if unknown.
+        symbol: the symbol on the left-hand side.
+        latex, text: the complete equation in LaTeX and as plain text.
+        shape: the shape of the value, or of one head's value if the symbol has the index i.
+        axes: the names of the axes of ``shape``, such as ``token``; ``""`` if unknown.
+        description: a few words about the value.
     """
 
     symbol: str
@@ -38,7 +41,7 @@ class Equation:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter or buffer: its path, its symbol in the equations, and its role there."""
+    """A parameter or buffer: its path, and its symbol and its role in the equations."""
 
     name: str
     symbol: str
@@ -50,11 +53,11 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Description:
-    """A module in symbols.
+    """A module as equations.
 
     Attributes:
-        sizes: the numbers that determine its shape.
-        notation: a sentence on the meaning of each symbol.
+        sizes: the sizes of the module by name, such as its number of heads.
+        notation: sentences that explain the symbols and signs in the equations.
     """
 
     name: str
@@ -64,7 +67,7 @@ class Description:
     equations: tuple[Equation, ...]
 
     def to_dict(self) -> Json:
-        """As plain JSON data."""
+        """Return the description as JSON data."""
         entries = ("notation", "parameters", "equations")
         return asdict(self) | {
             name: [_plain(entry) for entry in getattr(self, name)] for name in entries
@@ -88,11 +91,11 @@ class Description:
         return self.markdown()
 
     def markdown(self) -> str:
-        """A document in Markdown, with the equations as mathematics."""
+        """Return a Markdown document, with LaTeX equations."""
         return self._rendered("description.md")
 
     def latex(self) -> str:
-        """A whole LaTeX document."""
+        """Return a complete LaTeX document."""
         return self._rendered("description.tex")
 
     def _rendered(self, template: str) -> str:
@@ -125,13 +128,13 @@ def _plain(entry: Equation | Parameter | str) -> Json | str:
 
 
 def shape_text(sizes: Iterable[int], axes: Sequence[str] = ()) -> str:
-    """``(5, 10)``, or ``(token 5, width 10)`` where all axes are known; a number is ``()``."""
+    """Return a shape as text: ``(token 5, width 10)`` if all axes have names, else ``(5, 10)``."""
     sized = zip(axes, sizes, strict=True) if axes and all(axes) else ((size,) for size in sizes)
     return f"({', '.join(' '.join(map(str, size)) for size in sized)})"
 
 
 def _columns(rows: Sequence[Sequence[str]], max_width: int) -> list[str]:
-    """Rows with their cells below one another; a cell beyond ``max_width`` moves its row only."""
+    """Align the cells of each column; a cell wider than ``max_width`` shifts only its own row."""
     widths = [
         max((len(cell) for cell in column if len(cell) <= max_width), default=0)
         for column in zip(*rows, strict=True)
@@ -150,7 +153,7 @@ def _aligned(equation: Equation) -> str:
 
 
 MAX_TABLE_ROWS: Final = 12
-"""Longer tables show only the first and last rows."""
+"""A table with more rows shows only its first and last rows."""
 
 MAX_TABLES: Final = 8
 """The largest number of tables shown for one value."""
@@ -158,21 +161,22 @@ MAX_TABLES: Final = 8
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Value(Equation):
-    """A named value of the pass, with its equation; an input has no equation.
+    """A named value of the forward pass, with its equation; an input has no equation.
 
     Attributes:
         axes: the names of the axes of ``values``, such as ``head`` and ``token``; ``""`` if
             unknown.
-        values: the numbers without the batch axis; several heads are the first axis.
-        difference: the largest difference between the model's values and the equation, recomputed
-            with numpy; ``None`` if the equation cannot be recomputed.
+        values: the numbers, without the batch axis. If there are several heads, they are the first
+            axis.
+        difference: the largest difference between the model's values and the values that numpy
+            computes from the equation; ``None`` if the equation cannot be recomputed.
     """
 
     values: Tensor
     difference: float | None
 
     def to_dict(self) -> Json:
-        """As plain JSON data; not finite or complex numbers are texts: ``"-inf"``, ``"1-2i"``."""
+        """Return JSON data. Infinite, NaN and complex numbers become strings like ``"-inf"``."""
         return {
             "symbol": self.symbol,
             "shape": list(self.shape),
@@ -187,12 +191,15 @@ class Value(Equation):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Trace:
-    """A forward pass, number by number.
+    """Every named value of one forward pass.
 
     Attributes:
-        name, caption: of the model, and a line on the input.
-        labels: axis to its labels, such as ``{"token": ("3", "1", "4")}``.
+        name: the name of the model.
+        caption: one line that describes the input.
+        labels: the labels along each named axis, such as ``{"token": ("3", "1", "4")}``.
+        inputs: the input tensors.
         steps: the named results, in the order in which they were computed.
+        output: the return value of the module.
     """
 
     name: str
@@ -203,10 +210,10 @@ class Trace:
     output: Any
 
     def __getitem__(self, symbol: str) -> Tensor:
-        """The values of a step or an input by its symbol.
+        """Return the values of a step or an input by its symbol.
 
         Raises:
-            UnknownNameError: there is none.
+            UnknownNameError: no step or input has this symbol.
         """
         values = {value.symbol: value.values for value in (*self.inputs, *reversed(self.steps))}
         if symbol not in values:
@@ -215,7 +222,7 @@ class Trace:
 
     @property
     def difference(self) -> float | None:
-        """The largest difference of all recomputed equations."""
+        """The largest difference of all recomputed equations; None if there are none."""
         differences = [step.difference for step in self.steps if step.difference is not None]
         return max(differences, default=None)
 
@@ -225,7 +232,7 @@ class Trace:
         return tuple(step.symbol for step in self.steps if step.difference is None)
 
     def to_dict(self) -> Json:
-        """As plain JSON data."""
+        """Return the trace as JSON data."""
         return {
             "name": self.name,
             "about": self.caption,
@@ -245,7 +252,7 @@ class Trace:
     __repr__ = __str__
 
     def text(self, width: int = 100) -> str:
-        """Every value under its equation; wider content is cut at ``width`` and marked as cut."""
+        """Return every value below its equation; content wider than ``width`` is cut and marked."""
         lines = [" ".join(filter(None, (self.name, self.caption))), ""]
         for value in (*self.inputs, *self.steps):
             lines += [*self._value_lines(value, width), ""]
@@ -311,7 +318,7 @@ def _number(value: complex) -> str:
 def _table_lines(
     rows: list[list[complex]], row_labels: Sequence[str], column_labels: Sequence[str], width: int
 ) -> Iterator[str]:
-    """Rows under the labels of their columns, cut in the middle and at the right."""
+    """Yield the lines of a table; a large table loses its middle rows and its last columns."""
     places = list(range(len(rows)))
     if len(rows) > MAX_TABLE_ROWS:
         del places[MAX_TABLE_ROWS - 4 : -3]

@@ -1,4 +1,4 @@
-"""`describe` and `trace`: a module as mathematics and as numbers, from one forward pass."""
+"""`describe` and `trace`: the equations and the numbers of a module, from one forward pass."""
 
 from __future__ import annotations
 
@@ -37,7 +37,13 @@ from attnlens.reference.symbolic.notation import (
 
 
 class PassSymbols:
-    """The symbols of a pass and its named ``steps``, those of leaves by identity."""
+    """The symbols of a forward pass.
+
+    Attributes:
+        steps: the named results, except those described as inputs.
+        symbols: the symbol of each leaf, by ``id(leaf)``.
+        text, latex: the writers of equations.
+    """
 
     def __init__(self, forward_pass: ForwardPass) -> None:
         self.forward_pass = forward_pass
@@ -67,7 +73,7 @@ class PassSymbols:
         return sorted(leaves.values(), key=lambda leaf: leaf.number)
 
     def equation(self, left: Expression) -> Equation:
-        """A step, or an input, which has no equation."""
+        """Return the equation of a step. For an input, both forms of the equation are empty."""
         step = left.step
         derived = step is not None and not step.as_input
         return Equation(
@@ -80,7 +86,10 @@ class PassSymbols:
         )
 
     def places(self, expression: Expression) -> list[int]:
-        """The axes that are shown, heads first: a batch of one and a single head say nothing."""
+        """Return the indices of the axes that are shown, with the head axis first.
+
+        A head axis of size 1 is not shown, nor is a batch axis of size 1 in a batched pass.
+        """
         silent = ("batch", "head") if self.forward_pass.batched else ("head",)
         visible = [
             at
@@ -90,14 +99,14 @@ class PassSymbols:
         return sorted(visible, key=lambda at: expression.axes[at] != "head")
 
     def shape(self, expression: Expression) -> tuple[int, ...]:
-        """The shape without the batch, and of one head where heads stand side by side."""
+        """Return the shape of the axes that are shown, except the head axis."""
         return tuple(expression.shape[at] for at in self._of_a_head(expression))
 
     def _of_a_head(self, expression: Expression) -> list[int]:
         return [at for at in self.places(expression) if expression.axes[at] != "head"]
 
     def parameters(self) -> list[Parameter]:
-        """Every parameter and buffer of the module, in the order in which equations need them."""
+        """Return every parameter and buffer of the module, in the order of their first use."""
         module, roles = self.forward_pass.module, self._roles()
         made = []
         for name, value in (*module.named_parameters(), *module.named_buffers()):
@@ -118,7 +127,7 @@ class PassSymbols:
         return [parameter for _, parameter in sorted(made, key=lambda pair: pair[0])]
 
     def _roles(self) -> dict[str, tuple[int, str]]:
-        """Place of the first equation that holds a parameter, and what it does there."""
+        """Return for each parameter the index of its first equation, and its role in words."""
         roles: dict[str, tuple[int, str]] = {}
         for at, step in enumerate(self.forward_pass.steps):
             for expression in within(step.expression):
@@ -131,7 +140,7 @@ class PassSymbols:
         return roles
 
     def notation(self) -> Iterator[str]:
-        """A sentence for every sign that the equations hold."""
+        """Yield sentences that explain the symbols and signs in the equations."""
         operations = [
             expression
             for step in self.steps
@@ -188,7 +197,10 @@ def _role(expression: Expression, index: int) -> str:
 
 
 def constants_of(leaves: Iterable[Expression]) -> dict[int, Symbol]:
-    """Symbols of the constants that are no single number; alike ones share theirs."""
+    """Return the symbols of constants that are not a single number, by ``id`` of the leaf.
+
+    Equal constants share a symbol. The function also sets the ``name`` of each such leaf.
+    """
     symbols: dict[int, Symbol] = {}
     constants: list[tuple[Tensor, Symbol]] = []
     for leaf in leaves:
@@ -214,7 +226,7 @@ def constants_of(leaves: Iterable[Expression]) -> dict[int, Symbol]:
 
 
 def _is_later(value: Tensor) -> bool:
-    """Whether it is true exactly where a key comes after its query."""
+    """Return whether a mask is true exactly if the key comes after the query."""
     if value.dtype != torch.bool or value.dim() < 2:
         return False
     queries, keys = value.shape[-2:]
@@ -242,7 +254,7 @@ def _heads(operations: Iterable[Expression]) -> Iterator[str]:
 
 
 def _norms(operations: Iterable[Expression], symbols: Mapping[int, Symbol]) -> Iterator[str]:
-    """The definition of every norm, with p for the place of its scale and shift."""
+    """Yield the definition of each norm; p stands for the label of its scale and shift."""
     places: dict[str, list[str]] = {}
     for operation in operations:
         if operation.kind in _NORMS:
@@ -277,28 +289,29 @@ def describe(
     batched: bool = False,
     **by_name: Any,
 ) -> Description:
-    """A module's sizes, parameters and equations, from one forward pass of it.
+    """Return the sizes, parameters and equations of a module, from one forward pass.
 
     ::
 
         print(attnlens.describe(model, torch.randn(3, 8)))
 
-    The live module is run in evaluation mode, so the text always matches its code. The left-hand
-    sides are the steps that it names with `attnlens.recording.probe.step`. If it names no steps,
-    they are the results of its submodules.
+    The module is run in evaluation mode, so the equations always match its code. Each left-hand
+    side is a result that the module names with `attnlens.recording.probe.step`. If the module
+    names no results, the left-hand sides are the outputs of its submodules.
 
     Args:
+        module: the module.
         inputs: example arguments of the module; tensors may be inside mappings and lists.
-        name: the model's name; by default, its class.
+        name: the model's name; by default the name of its class.
         names: the symbols of the input tensors, in order; ``x`` by default.
-        axes: the names of the axes of inputs (by symbol) and parameters (by name), such as ``{"x":
+        axes: the axis names of inputs (by symbol) and of parameters (by name), such as ``{"x":
             ("batch", "token")}``.
-        batched: whether the first axis of every input is a batch of one, to be left out of shapes.
+        batched: whether the first axis of every input is a batch of size 1, which is not shown.
         by_name: keyword arguments of the module, such as ``input_ids``.
 
     Raises:
-        RecordingError: the object is not a module, no input is a tensor, or no output depends on
-            one.
+        RecordingError: the object is not a module, no input is a tensor, ``names`` or ``axes`` do
+            not fit the inputs, or no output depends on an input.
     """
     pass_symbols = PassSymbols(
         run(module, inputs, by_name, names=names, axes=axes, batched=batched)
@@ -313,7 +326,7 @@ def describe(
 
 
 def sizes_of(module: nn.Module) -> dict[str, int | float]:
-    """The module's ``sizes`` where it has them, and how many parameters it has now."""
+    """Return the numbers in the module's ``sizes``, if any, and its number of parameters."""
     own = getattr(module, "sizes", {})
     if is_dataclass(own) and not isinstance(own, type):
         own = {name: getattr(own, name) for name in own.__dataclass_fields__}
@@ -337,22 +350,22 @@ def trace(
     caption: str = "",
     **by_name: Any,
 ) -> Trace:
-    """Return every intermediate result of a forward pass, named as in the equations of `describe`.
+    """Return every named result of a forward pass, with the symbols that `describe` uses.
 
     ::
 
         print(attnlens.trace(model, torch.randn(3, 8)))
 
-    Each equation is recomputed with numpy from the values on its right-hand side, and compared with
-    the model's result.
+    numpy recomputes each equation from the values on its right-hand side. The result is compared
+    with the model's result.
 
     Args:
-        labels: axis to its labels, if known.
-        caption: a line about the input. All other arguments are as in `describe`.
+        module, inputs, name, names, axes, batched, by_name: as in `describe`.
+        labels: the labels along each named axis, if known.
+        caption: one line that describes the input.
 
     Raises:
-        RecordingError: the object is not a module, no input is a tensor, or no output depends on
-            one.
+        RecordingError: as in `describe`.
     """
     pass_symbols = PassSymbols(
         run(module, inputs, by_name, names=names, axes=axes, batched=batched)

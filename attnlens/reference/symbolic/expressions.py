@@ -1,8 +1,8 @@
 """The graph of a forward pass, with a numpy and a LaTeX form of every operation.
 
-No operation here calls torch. Each equation is recomputed from its values and compared with the
-model's result. An unsupported operation is *opaque*: it is written with torch's name, and an
-equation that contains one cannot be checked.
+numpy recomputes each equation from its values, and the result is compared with the model's result.
+An unsupported operation is *opaque*: it is written with the name of its torch function, and an
+equation that contains it cannot be checked.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from torch import Tensor
 from attnlens.files import Floats
 
 _LEAVES: Final = frozenset({"input", "parameter", "constant", "number"})
-"""Kinds of expressions that have no parts."""
+"""The kinds of expressions that have no parts."""
 
 Options = Mapping[str, Any]
-"""The settings of an operation besides its parts, by name, as arguments of `Operation.numpy`."""
+"""The settings of an operation other than its parts: keyword arguments of `Operation.numpy`."""
 
 NO_OPTIONS: Final[Options] = MappingProxyType({})
 
@@ -35,18 +35,18 @@ Axes = tuple[str | None, ...]
 
 @dataclass(eq=False, slots=True)
 class Expression:
-    """A leaf or an operation.
+    """A leaf or an operation of the graph.
 
     Attributes:
         kind: one of `_LEAVES`, one of `OPERATIONS`, or ``opaque``.
         parts, options: the operands of the operation, and its other settings.
         shape, axes: the shape and axis names of the value.
-        heads: the number of heads along the axis ``"head"``; 0 without such an axis.
+        heads: the number of heads along the axis ``"head"``; 0 if there is no such axis.
         symbol: the LaTeX of a leaf, without dollar signs.
         name: the path of a parameter, or the description of a constant.
-        value: a copy of the tensor for leaves and opaque expressions, else None.
+        value: a copy of the tensor of a leaf or an opaque expression; None for other operations.
         number: the position of the expression in the order of computation.
-        step: the step whose right-hand side this is, if any.
+        step: the step whose right-hand side is this expression, or None.
     """
 
     kind: str
@@ -73,8 +73,8 @@ class Step:
     Attributes:
         symbol: the symbol given by the model, in LaTeX without dollar signs.
         path: the path of the module that named it; ``""`` for the model itself.
-        as_input: whether it is described as an input rather than derived.
-        label: distinguishes it from others with the same symbol; ``""`` if there are none.
+        as_input: whether the step is described as an input, without an equation.
+        label: distinguishes the step from others with the same symbol; ``""`` if there are none.
     """
 
     symbol: str
@@ -87,10 +87,10 @@ class Step:
 
 
 def within(expression: Expression, *, through_steps: bool = False) -> Iterator[Expression]:
-    """The expression and everything it is made of, up to leaves and named results.
+    """Yield an expression and all expressions it is computed from, except named results.
 
-    With ``through_steps`` it goes on to what named results were computed from, unless they are
-    described as inputs.
+    With ``through_steps``, named results are included, and also the expressions that a named result
+    is computed from, unless the result is described as an input.
     """
     visited: set[int] = set()
     waiting = [expression]
@@ -107,11 +107,11 @@ def within(expression: Expression, *, through_steps: bool = False) -> Iterator[E
 
 
 def broadcast_axes(parts: tuple[Expression, ...], shape: tuple[int, ...]) -> Axes:
-    """The axes of what several values give element by element."""
+    """Return the axis names of the result of an element-by-element operation on ``parts``."""
     axes: list[str | None] = [None] * len(shape)
     for part in parts:
         for back in range(1, len(part.axes) + 1):
-            # A size of 1 is stretched, and no longer means what it did.
+            # An axis of size 1 that is broadcast to another size loses its meaning.
             if axes[-back] is None and part.shape[-back] == shape[-back]:
                 axes[-back] = part.axes[-back]
     return tuple(axes)
@@ -122,7 +122,7 @@ def number(value: float | int | bool) -> Expression:
 
 
 def tensors_in(value: Any) -> Iterator[Tensor]:
-    """Every tensor in nested mappings, lists and dataclasses, in order."""
+    """Yield every tensor in nested mappings, lists, tuples and dataclasses, in order."""
     if isinstance(value, Tensor):
         yield value
     elif isinstance(value, Mapping):
@@ -137,24 +137,24 @@ def tensors_in(value: Any) -> Iterator[Tensor]:
 
 
 def memory_of(tensor: Tensor) -> int | None:
-    """Where its numbers lie, the same for views of one another; ``None`` where it has none."""
+    """Return the address of a tensor's storage, which views share; ``None`` if it has none."""
     try:
         return tensor.untyped_storage().data_ptr() or None
     except (NotImplementedError, RuntimeError):
-        return None  # such as sparse ones
+        return None  # for example a sparse tensor
 
 
 class Graph:
-    """Expressions by tensor, while a pass runs.
+    """The expressions of all tensors in a forward pass, built while the pass runs.
 
     Attributes:
-        steps: the results that were named, in order.
+        steps: the named results, in the order in which they were named.
     """
 
     def __init__(self) -> None:
         self.steps: list[Step] = []
         self._of: dict[int, Expression] = {}
-        # A tensor that is gone could lend its identity to another.
+        # Keep every tensor alive, because a new tensor could reuse the id of a deleted one.
         self._alive: list[Tensor] = []
         self._count = 0
 
@@ -162,19 +162,19 @@ class Graph:
         return id(value) in self._of
 
     def put(self, tensor: Tensor, expression: Expression) -> Expression:
-        """From now on the tensor is that expression."""
+        """Register a new expression for a tensor, and number the expression."""
         self._count += 1
         expression.number = self._count
         return self.put_again(tensor, expression)
 
     def put_again(self, tensor: Tensor, expression: Expression) -> Expression:
-        """Another tensor that is the same to the reader."""
+        """Register an existing expression for another tensor with the same meaning."""
         self._of[id(tensor)] = expression
         self._alive.append(tensor)
         return expression
 
     def written_into(self, tensor: Tensor) -> None:
-        """The tensor was changed in place, and so was whatever shares its numbers."""
+        """Mark all tensors that share memory with a tensor changed in place as changed too."""
         made, memory = self.of(tensor), memory_of(tensor)
         aliases = {id(alias): alias for alias in self._alive if alias is not tensor}
         for alias in aliases.values():
@@ -190,7 +190,7 @@ class Graph:
         name: str = "",
         axes: Axes | None = None,
     ) -> Expression:
-        """A tensor that comes from outside the pass, or does not depend on what does."""
+        """Register a tensor as a leaf: an input, a parameter or a constant."""
         made = Expression(kind, symbol=symbol, name=name, value=tensor.detach().clone())
         made.shape = tuple(tensor.shape)
         made.axes = (None,) * tensor.dim() if axes is None else axes
@@ -224,10 +224,10 @@ class Graph:
         return self.put(tensor, made)
 
     def name(self, symbol: str, value: Tensor, description: str, path: str, as_input: bool) -> Step:
-        """The tensor's expression is the right-hand side of an equation."""
+        """Make the tensor's expression the right-hand side of a new step."""
         expression = self.of(value)
         if expression.is_leaf or expression.step is not None:
-            # A second name for the same thing is an equation of its own.
+            # A leaf, or a result that has a name, gets a separate equation for the new name.
             duplicate = replace(
                 expression, kind="same", parts=(expression,), options=NO_OPTIONS, value=None
             )
@@ -238,19 +238,19 @@ class Graph:
         return made
 
     def forget_names(self, count: int) -> None:
-        """Take back all names but the first ``count``."""
+        """Remove all names except the first ``count``."""
         for step in self.steps[count:]:
             step.expression.step = None
         del self.steps[count:]
 
 
 _NUMPY_WORDS: Final = {"dim": "axis", "keepdim": "keepdims", "other": "x2"}
-"""Torch takes the names that numpy has for arguments as well."""
+"""The argument names of torch, and the numpy names that torch accepts instead of them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Call:
-    """A call of torch whose result is to become an expression."""
+    """A call of a torch function whose result becomes an expression."""
 
     graph: Graph
     function: Callable[..., Any]
@@ -260,11 +260,11 @@ class Call:
 
     @property
     def x(self) -> Expression:
-        """What the first argument is."""
+        """The expression of the first argument."""
         return self.graph.of(self.args[0])
 
     def argument(self, index: int, name: str, default: Any = None) -> Any:
-        """An argument by its place or its name."""
+        """Return an argument by its position or its name."""
         if len(self.args) > index:
             return self.args[index]
         return self.kwargs.get(name, self.kwargs.get(_NUMPY_WORDS.get(name, name), default))
@@ -273,7 +273,7 @@ class Call:
         return self.graph.of(self.argument(index, name))
 
     def axis(self, index: int, default: int = 0) -> int:
-        """The argument that names an axis of the result, counted from the front."""
+        """Return the argument that selects an axis of the result, as an index from the front."""
         axis: int = self.argument(index, "dim", default)
         return axis % max(self.result.dim(), 1)
 
@@ -285,33 +285,34 @@ class Call:
         heads: int | None = None,
         **options: Any,
     ) -> Expression:
-        """The result is an operation on these parts."""
+        """Register the result of the call as an operation on ``parts``."""
         return self.graph.operation(self.result, kind, parts, options, axes, heads)
 
 
 Translator = Callable[[Call], Expression | None]
-"""Makes the expression of a call's result; ``None`` where it has no translation."""
+"""A function that returns the expression of a call's result, or ``None`` if there is none."""
 
 
 Array = NDArray[Any]
 
 ANY, SUM, PRODUCT, POWER, ATOM = range(5)
-"""How strongly a formula holds together."""
+"""The precedence levels of formulas, from the lowest to the highest."""
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One operation.
+    """The definition of one kind of operation.
 
     Attributes:
-        numpy: its value from the values of its parts, and its options by name; if it has one.
-        text: how it is written, with a ``{}`` for each part, or the name before its parts; its
-            kind unless given. Nothing is written of one whose text is ``{}``.
-        needs, holds: how strongly each part must hold together to stand there without
-            parentheses, and how strongly the whole does.
-        latex, meaning: where it is more than the text with its signs replaced; what is said of it.
-        torch: names of torch's functions with the same parts in the same order; ``swapped``:
-            with the two parts the other way round.
+        numpy: a function that computes the value from the values of the parts and from the options.
+        text: the format of the formula, with a ``{}`` for each part, or a function name that is
+            written before the parts. If empty, the function name is the kind.
+        needs: the lowest precedence of each part that is written without parentheses.
+        holds: the precedence of the formula.
+        latex: the format in LaTeX. If empty, it is ``text`` with its signs replaced.
+        meaning: a sentence that explains the operation in the notation.
+        torch: the names of the torch functions with the same parts in the same order.
+        swapped: the names of the torch functions with the two parts in the opposite order.
     """
 
     numpy: Callable[..., Array] | None
@@ -339,7 +340,7 @@ def softmax(logits: Floats, axis: int) -> Floats:
 def norm(
     x: Floats, *scale: Floats, last: int, eps: float, weight: bool, bias: bool, centred: bool
 ) -> Floats:
-    """Over the ``last`` axes; ``scale`` holds what it is multiplied by and what is added."""
+    """Normalise over the ``last`` axes; ``scale`` contains the factor and the shift, if any."""
     over = tuple(range(x.ndim - last, x.ndim))
     if centred:
         x = x - x.mean(over, keepdims=True)
@@ -351,7 +352,7 @@ def norm(
 
 
 def item(x: Array, *places: Array, index: tuple[Any, ...]) -> Array:
-    """``x[index]``, in which a text stands for the next of ``places``."""
+    """Return ``x[index]``; each string in ``index`` is replaced with the next of ``places``."""
     rest = [
         position.astype(np.int64) if position.dtype.kind == "f" else position for position in places
     ]
@@ -399,7 +400,7 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
     "not": Operation(np.logical_not, "¬{}", (ATOM,), POWER, torch="invert logical_not"),
     "minimum": Operation(np.minimum, needs=_TWO, torch="minimum"),
     "maximum": Operation(np.maximum, needs=_TWO, torch="maximum"),
-    # (A V) W_O: what is worked out first stands in parentheses.
+    # A product inside a product gets parentheses, as in (A V) W_O, to show the order.
     "matmul": Operation(np.matmul, "{} {}", (POWER, POWER), PRODUCT),
     "einsum": Operation(lambda *x, spec: np.einsum(spec, *x)),
     "transpose": Operation(
@@ -493,7 +494,7 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
         lambda x, places, axis: np.take_along_axis(x, places.astype(np.int64), axis)
     ),
     "split": Operation(
-        # Not -1: where there are no tokens there is no telling.
+        # Not -1: reshape cannot infer the size of an axis of an empty array.
         lambda x, into: np.swapaxes(x.reshape(*x.shape[:-1], into, x.shape[-1] // into), -2, -3)
     ),
     "join": Operation(
@@ -501,25 +502,25 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
             *x.shape[:-3], x.shape[-2], x.shape[-3] * x.shape[-1]
         )
     ),
-    # What follows only moves numbers about, and is not written.
+    # The operations below only rearrange or convert numbers, and equations do not show them.
     "same": Operation(lambda x: x),
     "as_number": Operation(lambda x: x.astype(np.float64)),
     "moved": Operation(lambda x, places: x.reshape(-1)[places]),
     "reshape": Operation(np.reshape),
 }
-"""By kind. What is said of them stands in this order."""
+"""All operations by kind. In the notation, their meanings have the same order."""
 
 LAYOUT: Final = frozenset({"same", "as_number", "moved", "reshape"})
-"""Operations that are not written: mathematics does without them."""
+"""Operations that equations do not show."""
 
 ALONG: Final = frozenset(
     {"softmax", "log_softmax", "argmax", "sum", "mean", "highest", "lowest", "any", "all", "cumsum"}
 )
-"""Operations along an axis."""
+"""Operations that work along an axis."""
 
 
 def as_array(value: Tensor) -> Array:
-    """Numbers in double precision; whole numbers and booleans stay what they are."""
+    """Return a tensor as an array; floating-point numbers are converted to double precision."""
     if value.is_floating_point():
         value = value.double()
     array: Array = value.numpy(force=True)
@@ -527,7 +528,10 @@ def as_array(value: Tensor) -> Array:
 
 
 def evaluate(expression: Expression) -> Array:
-    """The value of a right-hand side; of what is opaque, what the model computed."""
+    """Return the value of a right-hand side, recomputed with numpy.
+
+    For named results and opaque operations in the expression, the model's values are used.
+    """
     values: dict[int, Array] = {}
     waiting = [expression]
     while waiting:
@@ -552,9 +556,9 @@ def evaluate(expression: Expression) -> Array:
 
 
 def difference(step: Step) -> float | None:
-    """The largest difference between what an equation gives and what the model computed.
+    """Return the largest difference between the model's value and the recomputed equation.
 
-    ``None`` where the equation cannot be worked out: it is given, or holds an opaque operation.
+    Return ``None`` if the step has no equation, or if its equation has an opaque operation.
     """
     if step.as_input or any(part.kind == "opaque" for part in within(step.expression)):
         return None
@@ -567,5 +571,5 @@ def difference(step: Step) -> float | None:
     with np.errstate(invalid="ignore"):
         gap = np.atleast_1d(np.abs(recomputed - computed))
     same = (recomputed == computed) | (np.isnan(recomputed) & np.isnan(computed))
-    gap[np.atleast_1d(same)] = 0.0  # also where both are infinite
+    gap[np.atleast_1d(same)] = 0.0  # the difference of two equal infinities is NaN
     return float(np.nan_to_num(gap, nan=np.inf).max(initial=0.0))

@@ -1,6 +1,6 @@
-"""Running a module once and seeing what it computes, call by call; nothing of it is changed.
+"""Run a module once, and record every torch call as an expression; the module is not changed.
 
-What the model does not name itself has its name from the modules that run meanwhile.
+Results that the model does not name are named after the submodules that return them.
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ from attnlens.reference.symbolic.torch_calls import (
 )
 
 _MAX_INLINED_OPERATIONS: Final = 10
-"""What has no more operations needs no names inside."""
+"""A submodule with at most this many operations may be written in full, without inner names."""
 
 _MIN_REPEATED_OPERATIONS: Final = 4
-"""Something of so many written operations is not written twice."""
+"""An expression with at least this many operations gets a name if it is used repeatedly."""
 
 
 class ModuleHooks:
-    """Hooks on every part of a module, until `end`.
+    """Hooks on every submodule of a module, until `end` is called.
 
-    ``returned`` is what parts returned, in order, as it may be named, each with the path of the
-    part; those that only hand on their input left out. ``naming`` are paths of modules that named a
-    step themselves.
+    Attributes:
+        returned: the path of each submodule that returned a new result, and a step for the result.
+        naming: the paths of the modules that named a step themselves.
     """
 
     def __init__(self, root: nn.Module, graph: Graph) -> None:
@@ -62,7 +62,7 @@ class ModuleHooks:
         self._stack: list[str] = []
         self._handles: list[RemovableHandle] = []
         for path, module in root.named_modules():
-            # A probe works out more while it is watched, and is an identity anyway.
+            # With a hook on a probe, the model computes more; a probe returns its input anyway.
             if path and not isinstance(module, AttentionProbe):
                 self._watch(path, module)
 
@@ -83,7 +83,7 @@ class ModuleHooks:
 
     @property
     def current_path(self) -> str:
-        """The path of the module that runs; ``""``: the root."""
+        """The path of the module that is running; ``""`` for the root."""
         return self._stack[-1] if self._stack else ""
 
     def _note(self, path: str, kind: str, args: Any, output: Any) -> None:
@@ -106,7 +106,7 @@ class ModuleHooks:
 
 
 def name_outputs(graph: Graph, output: Any) -> None:
-    """What comes out is named even where the model names no step."""
+    """Name the outputs of the model that have no name yet."""
     unnamed: dict[int, Tensor] = {}
     for tensor in tensors_in(output):
         expression = graph.of(tensor) if graph.knows(tensor) else None
@@ -118,14 +118,15 @@ def name_outputs(graph: Graph, output: Any) -> None:
 
 
 def name_by_modules(graph: Graph, modules: ModuleHooks) -> None:
-    """What a module returned has its name where the module around it names no steps."""
+    """Name the outputs of submodules, unless the surrounding module names its own steps."""
     needed = {
         id(part)
         for step in graph.steps
         if not step.as_input
         for part in within(step.expression, through_steps=True)
     }
-    # Modules inside others that name their steps, short enough to be written in full there.
+    # Short submodules of modules that name their steps. They are written in full, so the results
+    # inside them get no names.
     inlined = tuple(
         f"{path}."
         for path, step in modules.returned
@@ -143,7 +144,7 @@ def name_by_modules(graph: Graph, modules: ModuleHooks) -> None:
 
 
 def name_repeated(graph: Graph) -> None:
-    """Long parts that equations would repeat are written once, as ``u_1`` and so on."""
+    """Name long expressions that equations would repeat as ``u_1``, ``u_2`` and so on."""
     uses: dict[int, list[Expression]] = {}
     for step in graph.steps:
         if step.as_input:
@@ -152,7 +153,6 @@ def name_repeated(graph: Graph) -> None:
             for part in expression.parts:
                 if part.step is None and not part.is_leaf:
                     uses.setdefault(id(part), []).append(part)
-    # Of parts within one another the longest comes first, and may make the rest needless.
     often = [
         parts[0]
         for parts in uses.values()
@@ -167,7 +167,7 @@ def name_repeated(graph: Graph) -> None:
 
 
 def operation_count(expression: Expression) -> int:
-    """How many operations would be written."""
+    """Return the number of operations that are written in the formula of an expression."""
     return sum(not part.is_leaf and part.kind not in LAYOUT for part in within(expression))
 
 
@@ -175,8 +175,10 @@ def operation_count(expression: Expression) -> int:
 class ForwardPass:
     """One forward pass of a module.
 
-    ``inputs`` are the leaves that came in, by symbol; ``steps`` stand in the order in which
-    they were computed. Where it is ``batched``, nobody is told of the input's first axis.
+    Attributes:
+        inputs: the input leaves, by symbol.
+        steps: the named results, in the order in which they were computed.
+        batched: whether the first axis of every input is a batch of size 1, which is not shown.
     """
 
     module: nn.Module
@@ -190,7 +192,7 @@ def _changes(args: tuple[Any, ...]) -> int:
     try:
         return int(args[0]._version) if args and isinstance(args[0], Tensor) else 0
     except RuntimeError:
-        return 0  # those of inference mode are not counted
+        return 0  # tensors of inference mode have no version counter
 
 
 class _TorchCalls(TorchFunctionMode):
@@ -212,7 +214,7 @@ class _TorchCalls(TorchFunctionMode):
         before = _changes(args)
         result = function(*args, **by_name)
         if _name(function).removeprefix("new_") in ("empty", "empty_like"):
-            result.zero_()  # what lies there by chance would differ from pass to pass
+            result.zero_()  # uninitialised memory would differ from pass to pass
         if threading.get_ident() == self._thread:
             self._note(function, result, args, by_name)
             in_place = _changes(args) != before and (result is None or result is args[0])
@@ -224,7 +226,7 @@ class _TorchCalls(TorchFunctionMode):
     def _note(self, function: Any, result: Any, args: tuple[Any, ...], by_name: Options) -> None:
         name = _name(function)
         if name == "setitem":
-            # After `x[0] += 1` what is put there is a view, and was noted when it changed.
+            # In `x[0] += 1` the assigned value is a view of x, whose change was already recorded.
             if not isinstance(args[2], Tensor) or memory_of(args[2]) != memory_of(args[0]):
                 self._opaque("filled", args[0], args)
             return
@@ -233,7 +235,7 @@ class _TorchCalls(TorchFunctionMode):
             return
         call = Call(self._graph, function, results[0], args, by_name)
         translator = FUNCTIONS.get(name.rstrip("_")) if args else None
-        # What `max` and `min` give beside the largest and the smallest is their places.
+        # With an axis, `max` and `min` return the values and their indices.
         single = isinstance(result, Tensor) or name in ("max", "min")
         if single and translator is not None and translator(call) is not None:
             for places in results[1:]:
@@ -256,7 +258,7 @@ class _TorchCalls(TorchFunctionMode):
     def _written_out(
         self, name: str, results: list[Tensor], args: tuple[Any, ...], by_name: Options
     ) -> bool:
-        """Attention in one call: its steps, where they give the same."""
+        """Record a single attention call as steps, and return True if their result is the same."""
         graph, before = self._graph, len(self._graph.steps)
 
         def say(symbol: str, value: Tensor, description: str) -> Tensor:
@@ -285,9 +287,9 @@ class _TorchCalls(TorchFunctionMode):
 
 @contextmanager
 def _step_by_step(module: nn.Module) -> Iterator[None]:
-    """No dropout, and torch's own layers do not compute in one call that shows nothing.
+    """Turn off training mode, gradients and torch's fast path; restore all three afterwards.
 
-    Afterwards every part of the module is as it was.
+    The fast path computes a whole layer in one call, which would hide its steps.
     """
     before = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(False)
@@ -312,7 +314,10 @@ def run(
     axes: Mapping[str, Axes] | None = None,
     batched: bool = False,
 ) -> ForwardPass:
-    """Run the module once, in evaluation mode and without gradients; as `describe` says."""
+    """Run the module once, in evaluation mode and without gradients.
+
+    The arguments and errors are those of `describe`.
+    """
     kind = type(module).__name__
     module_given(module, "describe or trace")
     graph, known_axes = Graph(), dict(axes or {})
@@ -354,7 +359,7 @@ def run(
 
 
 def _name(function: Any) -> str:
-    """``matmul`` for a function, a method or an operator; a property by its name."""
+    """Return the name of a torch function, method, operator or property, such as ``matmul``."""
     name: str = getattr(function, "__name__", type(function).__name__)
     if name == "__get__":
         name = getattr(getattr(function, "__self__", None), "__name__", name)

@@ -1,4 +1,4 @@
-"""Symbols, and expressions written with them, as LaTeX and as text of one line."""
+"""Write symbols and expressions as LaTeX, and as one line of plain text."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from attnlens.reference.symbolic.expressions import (
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """A symbol, in both ways of writing it.
+    """A symbol that can be written as LaTeX and as plain text.
 
     Attributes:
-        raw: LaTeX as the model gives it, such as ``h_{attn}``.
-        label: tells it from others alike, such as ``layers.1``; stands as a superscript.
+        raw: the symbol in LaTeX as the model gives it, such as ``h_{attn}``.
+        label: a superscript that distinguishes equal symbols, such as ``layers.1``.
     """
 
     raw: str
@@ -65,7 +65,7 @@ def _parted(raw: str) -> tuple[str, str]:
 def _latex_word(word: str) -> str:
     if len(word) <= 1 or "\\" in word or "^" in word or word.isdigit():
         return word
-    # A list of indices, such as ``t,h``, is no word.
+    # A list of indices, such as ``t,h``, is not set in upright letters like a word.
     if re.fullmatch(r"[A-Za-z0-9](?:,[A-Za-z0-9])+", word):
         return word
     return f"\\mathrm{{{word.replace('_', chr(92) + '_')}}}"
@@ -77,7 +77,7 @@ def _plain(raw: str) -> str:
 
 
 def _plain_command(match: re.Match[str]) -> str:
-    """A Greek letter as itself, a kind of letters as nothing, another command as its name."""
+    """Return the Greek letter of a command, ``""`` for an accent or font, else the command name."""
     name = match[1]
     if name in ("hat", "tilde", "mathrm", "text"):
         return ""
@@ -89,11 +89,11 @@ def _plain_command(match: re.Match[str]) -> str:
 
 
 _MAX_LABEL_PARTS: Final = 3
-"""A label has so many parts of a path at most, where these tell it from the others."""
+"""The maximum number of path parts in a label. If they are not unique, the label is the path."""
 
 
 def labels(paths: Iterable[str]) -> dict[str, str]:
-    """What tells paths apart, in as few parts as will do.
+    """Return for each path the fewest path parts that no other path has.
 
     ``decoder.self_attention`` and ``decoder.cross_attention`` become ``self_attention`` and
     ``cross_attention``; ``layers.0.norm`` and ``layers.1.norm`` become ``0`` and ``1``.
@@ -109,7 +109,7 @@ def labels(paths: Iterable[str]) -> dict[str, str]:
     if len(ways) < 2:
         return dict.fromkeys(ways, "")
     counts = Counter(way for its in ways.values() for way in set(its))
-    # Nothing but the place of the model itself has no path; it needs no label.
+    # The empty path is the model itself; its label is empty.
     return {
         path: ".".join(next((way for way in its if counts[way] == 1), [path]))
         for path, its in ways.items()
@@ -117,7 +117,7 @@ def labels(paths: Iterable[str]) -> dict[str, str]:
 
 
 def label_steps(steps: Iterable[Step]) -> None:
-    """Tell steps of the same symbol apart by where they were named, else by which call it is."""
+    """Label steps with the same symbol by the path of their module and the number of the call."""
     by_symbol: dict[str, list[Step]] = {}
     for step in steps:
         by_symbol.setdefault(step.symbol, []).append(step)
@@ -132,9 +132,10 @@ def label_steps(steps: Iterable[Step]) -> None:
 
 
 def parameter_symbols(module: nn.Module, pieces: Iterable[Expression]) -> dict[str, Symbol]:
-    """Every parameter's and buffer's symbol, by its name.
+    """Return the symbols of all parameters and buffers, by name.
 
-    ``pieces`` are parts of a parameter that have symbols of their own, and are called ``NAME[n]``.
+    Args:
+        pieces: parts of packed parameters that have separate symbols; their names are ``NAME[n]``.
     """
     raw: dict[str, str] = {}
     owner: dict[str, str] = {}
@@ -173,7 +174,7 @@ def _raw_symbol(module: nn.Module, path: str, name: str) -> str:
 
 
 Formula = tuple[str, int]
-"""A formula and how strongly it holds together."""
+"""A formula and its precedence."""
 
 
 _FORMS: Final[Mapping[str, Operation]] = {
@@ -200,15 +201,17 @@ _SIGNS: Final[Mapping[str, str]] = {
 }
 
 _MAX_PARTS: Final = 4
-"""Of more things side by side only the first and the last are written."""
+"""If a function has more arguments, only the first two and the last are written."""
 
 
 @dataclass(slots=True)
 class Writer:
-    """Writes right-hand sides, in LaTeX or else as text.
+    """Writes expressions as LaTeX or as plain text.
 
-    ``symbol_of`` is by the identity of a leaf. Where it is ``batched``, the first axis is not
-    written.
+    Attributes:
+        latex: whether to write LaTeX.
+        symbol_of: the symbol of each leaf, by ``id(leaf)``.
+        batched: whether the first axis is a batch, which is not written.
     """
 
     latex: bool
@@ -227,7 +230,7 @@ class Writer:
         return symbol.latex(index) if self.latex else symbol.text(index)
 
     def write(self, expression: Expression, *, top: bool = False) -> Formula:
-        """The formula of an expression; a named one is its name, unless it is the ``top``."""
+        """Return a formula. A named expression is written as its name, unless it is the ``top``."""
         if expression.step is not None and not top:
             return self.name(expression), ATOM
         if expression.kind in ("input", "parameter"):
@@ -254,12 +257,12 @@ class Writer:
         return (latex or self._signs(form.text)).format(*written)
 
     def _held(self, expression: Expression, strength: int) -> str:
-        """In parentheses where it does not hold together as strongly."""
+        """Write an expression, in parentheses if its precedence is below ``strength``."""
         written, holds = self.write(expression)
         return written if holds >= strength else self._form("parentheses", written)
 
     def _signs(self, text: str) -> str:
-        """The text with its signs as LaTeX has them, where it is LaTeX."""
+        """Return the text; if LaTeX is written, with its signs as LaTeX commands."""
         for sign, latex in _SIGNS.items() if self.latex else ():
             text = text.replace(sign, latex)
         return text
@@ -318,7 +321,7 @@ class Writer:
         return f"{self._held(first, ATOM)}{between}{self._held(second, PRODUCT)}", PRODUCT
 
     def _inverse(self, value: float) -> str:
-        """What is divided by, where that says more than what is multiplied by."""
+        """Return ``1 / value`` as text if it is an integer or the root of one, else ``""``."""
         if not 0 < value < 1:
             return ""
         if root := root_of(1 / value):
@@ -326,7 +329,7 @@ class Writer:
         return str(round(1 / value)) if (1 / value).is_integer() else ""
 
     def _item(self, expression: Expression) -> Formula:
-        """``x[...]``; only ``x`` where the index moves axes about."""
+        """Write ``x[...]``, or only ``x`` if the index selects nothing."""
         source, *places = expression.parts
         rest, indices, at = iter(places), list[str](), 0
         index = [part for part in expression.options["index"] if part is not None]
@@ -406,7 +409,7 @@ class Writer:
         return self._call(name, [self.write(expression.parts[0])[0], *limits]), ATOM
 
     def _over_axis(self, expression: Expression) -> Formula:
-        """A function along an axis; the axis is written if it is not the last."""
+        """Write a function along an axis; the axis is written only if it is not the last."""
         (x,) = expression.parts
         places, axes = reduced_axes(expression), list[str]()
         lead = 1 if self.batched and x.axes and x.axes[0] == "batch" else 0
@@ -430,7 +433,7 @@ def function_name(expression: Expression) -> str:
 
 
 def reduced_axes(expression: Expression) -> list[int] | None:
-    """The axes along which it goes, from the front; ``None``: all of them."""
+    """Return the axes along which an operation works, from the front; ``None`` means all axes."""
     axis = expression.options.get("axis")
     if axis is None:
         return None
@@ -439,13 +442,13 @@ def reduced_axes(expression: Expression) -> list[int] | None:
 
 
 def over_another_axis(expression: Expression) -> bool:
-    """Whether it goes along some axes, and not along the last alone."""
+    """Return whether an operation works along selected axes other than only the last axis."""
     places = reduced_axes(expression)
     return places is not None and places != [len(expression.parts[0].shape) - 1]
 
 
 def only_number(value: Tensor) -> float | None:
-    """The number that all of a constant is; ``None`` where it holds several."""
+    """Return the number that every element of a constant has; ``None`` if there is none."""
     if not value.numel():
         return None
     first = value.flatten()[0]
@@ -453,7 +456,7 @@ def only_number(value: Tensor) -> float | None:
 
 
 def is_nothing(expression: Expression) -> bool:
-    """Whether it is zero whatever comes in, and so is not written where it is added."""
+    """Return whether an expression is zero for every input; such a term is left out of a sum."""
     if expression.step is not None:
         return False
     if expression.kind in ("matmul", "multiply"):
@@ -474,7 +477,7 @@ def _plain_number(expression: Expression) -> float | None:
 
 
 def root_of(value: float) -> int | None:
-    """The whole number whose root this is, where it is no whole number itself."""
+    """Return the integer whose square root is ``value``, if ``value`` is not an integer itself."""
     if not 1 < value < 1e4 or float(value).is_integer():
         return None
     square = value * value

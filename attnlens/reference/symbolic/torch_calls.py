@@ -1,7 +1,8 @@
-"""What a call of torch becomes in the graph: an operation on expressions, and its axes.
+"""Translate calls of torch functions into operations of the graph.
 
-A call that moves numbers about is made again on their positions. Attention in one call is written
-out step by step, and checked against what the call gave.
+A call that only rearranges numbers is repeated on the positions of the numbers, to find out where
+they went. A call that computes all of attention is written out step by step, and the result of the
+steps is compared with the result of the call.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from attnlens.reference.symbolic.expressions import (
 
 
 def product_axes(first: Expression, second: Expression, shape: tuple[int, ...]) -> Axes:
-    """The axes of a matrix product of this shape."""
+    """Return the axis names of a matrix product of this shape."""
     leads = (replace(part, axes=part.axes[:-2], shape=part.shape[:-2]) for part in (first, second))
     ends = (*first.axes[-2:-1], *(second.axes[-1:] if len(second.axes) > 1 else ()))
     return (*broadcast_axes(tuple(leads), shape[: len(shape) - len(ends)]), *ends)
@@ -45,14 +46,18 @@ def same(call: Call) -> Expression | None:
     if after == torch.bool != before:
         return call.made("ne", first, number(0))
     if before.is_floating_point and not (after.is_floating_point or after.is_complex):
-        return None  # what stands after the point is cut off
+        return None  # the conversion truncates the numbers
     if before == torch.bool != after or (after.is_floating_point and not before.is_floating_point):
         return call.made("as_number", first)
     return call.graph.put_again(call.result, first)
 
 
 def _places(shape: tuple[int, ...]) -> Tensor:
-    """The place of each number of such a tensor; an axis of one has a stride of its own, too."""
+    """Return the position of each number in a tensor of this shape.
+
+    The result has a different stride for each axis, including axes of size 1. The axes of a view of
+    it can therefore be identified by their strides.
+    """
     count = math.prod(shape)
     strides = torch.empty(shape, device="meta").stride()
     distinct_strides = [
@@ -67,10 +72,10 @@ def _alike(first: Tensor, second: Tensor) -> bool:
 
 
 def _axes_of(x: Expression, before: Tensor, after: Tensor) -> Axes:
-    """The axes of a view, by their strides among the places; parts of an axis are none."""
+    """Return the axis names of a view; axes are matched by size and stride."""
     left = dict(enumerate(zip(before.shape, before.stride(), strict=True)))
     axes: list[str | None] = []
-    # A new axis of one may have the stride of the one behind it.
+    # Start with the last axis: a new axis of size 1 may have the stride of the axis behind it.
     for axis in reversed([*zip(after.shape, after.stride(), strict=True)]):
         at = next((at for at, other in left.items() if other == axis), None)
         axes.append(None if at is None else x.axes[at])
@@ -79,7 +84,7 @@ def _axes_of(x: Expression, before: Tensor, after: Tensor) -> Axes:
 
 
 def _moved(call: Call) -> Expression | None:
-    """A view, identified by moving the positions of the numbers in the same way."""
+    """Translate a call that returns a view, by repeating it on the positions of the numbers."""
     x, before = call.x, _places(call.x.shape)
     after = call.function(before, *call.args[1:], **call.kwargs)
     if _alike(after, before):
@@ -89,7 +94,7 @@ def _moved(call: Call) -> Expression | None:
         return call.made("transpose", x, axes=axes)
     if _is_parted(x) and _alike(after, before.transpose(-2, -3)):
         (inner,) = x.parts
-        width = inner.axes[-1] if x.shape[-2] == 1 else None  # one head has all of it
+        width = inner.axes[-1] if x.shape[-2] == 1 else None  # a single head keeps the axis
         axes = (*inner.axes[:-2], "head", inner.axes[-2], width)
         return call.made("split", inner, axes=axes, heads=x.shape[-2], into=x.shape[-2])
     return call.made("moved", x, axes=axes, places=after.numpy())
@@ -97,7 +102,7 @@ def _moved(call: Call) -> Expression | None:
 
 def _copied(call: Call) -> Expression | None:
     if any(isinstance(arg, Tensor) for arg in (*call.args[1:], *call.kwargs.values())):
-        return None  # the input may say which
+        return None  # the result may depend on the input
     places = call.function(
         torch.arange(math.prod(call.x.shape)).view(call.x.shape), *call.args[1:], **call.kwargs
     )
@@ -121,7 +126,7 @@ def _reshape(call: Call) -> Expression | None:
 
 
 def _heads_brought_back(x: Expression) -> bool:
-    """Whether heads were put behind the tokens, so that they lie beside one another."""
+    """Return whether the head axis was moved behind the token axis, to join the heads."""
     if x.kind != "moved" or len(x.shape) < 3 or not x.parts[0].heads:
         return False
     (inner,) = x.parts
@@ -130,7 +135,7 @@ def _heads_brought_back(x: Expression) -> bool:
 
 
 def _matching(x: Expression, shape: tuple[int, ...]) -> Axes:
-    """Axes that keep their place and size from the front or from the back."""
+    """Return the names of axes that keep their size and their index from the front or the back."""
     axes: list[str | None] = [None] * len(shape)
     both = min(len(shape), len(x.shape))
     for places in (range(both), range(-1, -both - 1, -1)):
@@ -172,11 +177,11 @@ def _copy(call: Call) -> Expression | None:
 
 
 _PARTING: Final = {"chunk": 2, "split": 2, "split_with_sizes": 2, "tensor_split": 2, "unbind": 1}
-"""What parts a tensor along an axis, and the place of that axis among the arguments."""
+"""Functions that split a tensor along an axis, and the position of the axis argument."""
 
 
 def parted(call: Call, name: str, pieces: tuple[Any, ...]) -> bool:
-    """``chunk``, ``split`` and ``unbind``: each piece is a part of the whole; false for others."""
+    """Translate each piece of a function in `_PARTING`; return False for other functions."""
     axis_index = _PARTING.get(name)
     if axis_index is None:
         return False
@@ -223,7 +228,7 @@ def _plain(kind: str, swapped: bool = False) -> Translator:
 
 
 def times(graph: Graph, factor: float, expression: Expression) -> Expression:
-    """Something so many times, as in torch's ``alpha`` and ``beta``."""
+    """Return ``factor`` times an expression, for the arguments ``alpha`` and ``beta`` of torch."""
     if factor == 1:
         return expression
     if expression.kind == "number":
@@ -266,14 +271,17 @@ def _product_added(call: Call) -> Expression:
 
 
 def _norm(kind: str, default_eps: float, *names: str) -> Translator:
-    """A norm over the last axes; ``names`` are those of its scale and shift, from argument 2 on."""
+    """Return the translator of a norm over the last axes.
+
+    ``names`` are the names of the arguments for scale and shift, which start at position 2.
+    """
 
     def make(call: Call) -> Expression:
         x, size = call.x, call.argument(1, "normalized_shape")
         args = [call.argument(2 + at, name) for at, name in enumerate(names)]
         scale, shift = (None if part is None else call.graph.of(part) for part in (*args, None)[:2])
         eps = call.argument(2 + len(names), "eps")
-        # Parameters belong to the norm; what was computed stands after it.
+        # Parameters are part of the norm; a computed scale or shift is written after the norm.
         affine = [part for part in (scale, shift) if part is not None]
         inside = affine if all(part.kind == "parameter" for part in affine) else []
         options: dict[str, Any] = {
@@ -329,7 +337,7 @@ def _clamp(call: Call) -> Expression | None:
 
 
 def _rows(call: Call) -> Expression:
-    # F.embedding(places, table)
+    # The arguments of F.embedding are the indices and the table.
     places, table = call.x, call.of(1, "weight")
     return call.made("rows", table, places, axes=(*places.axes, *table.axes[1:]))
 
@@ -346,7 +354,7 @@ def _einsum(call: Call) -> Expression | None:
 
 
 def _einsum_axes(spec: str, parts: tuple[Expression, ...], dimensions: int) -> Axes:
-    """The axes by the letters of the call."""
+    """Return the axis names of the result, matched by the letters of the specification."""
     if "." in spec:
         return (None,) * dimensions
     inputs, _, output = spec.replace(" ", "").partition("->")
@@ -379,8 +387,8 @@ def _reduction(kind: str) -> Translator:
 
 
 def _concat(call: Call) -> Expression | None:
-    """Values side by side; what is empty, such as a cache before its first use, adds nothing."""
-    # Torch takes an empty tensor of one axis beside any others.
+    """Translate a concatenation, without empty tensors such as a cache before its first use."""
+    # torch.cat accepts an empty 1-D tensor together with tensors of any shape.
     held = [arg for arg in call.args[0] if arg.numel()] or [
         arg for arg in call.args[0] if arg.dim() == call.result.dim()
     ]
@@ -435,7 +443,7 @@ FUNCTIONS: Final[Mapping[str, Translator]] = {
     "linear": _linear,
     **dict.fromkeys(("addmm", "baddbmm"), _product_added),
     "layer_norm": _norm("norm", 1e-5, "weight", "bias"),
-    # Torch takes the precision of the numbers where no eps is given.
+    # The default eps of torch is the machine epsilon of the data type, here float32.
     "rms_norm": _norm("rms_norm", 2.0**-23, "weight"),
     "softmax": _softmax("softmax"),
     "log_softmax": _softmax("log_softmax"),
@@ -457,17 +465,17 @@ FUNCTIONS: Final[Mapping[str, Translator]] = {
     ),
     **{name: call for call, names in _LAYOUT_CALLS for name in names.split()},
 }
-"""Name of a function or method of torch, without underscores, to what it means."""
+"""The translator of each torch function or method, by name without outer underscores."""
 
 
 _SIGNATURE: Final = inspect.signature(F.multi_head_attention_forward)
 
 
 NameStep = Callable[[str, Tensor, str], Tensor]
-"""Names a step, and returns its value."""
+"""A function ``say(symbol, value, description)`` that names a step and returns its value."""
 
 NamePart = Callable[[Tensor, Tensor, int, str], Tensor]
-"""``part(tensor, rows, number, symbol)``: rows of a parameter, as a parameter of its own."""
+"""A function ``part(packed, rows, index, symbol)`` that gives rows of a parameter a symbol."""
 
 WrittenOut = Callable[..., tuple[Tensor, Tensor] | None]
 
@@ -484,7 +492,7 @@ def sdpa(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> tuple[Tensor, Tensor]:
-    """``F.scaled_dot_product_attention``: the output and the weights."""
+    """Return the output and the weights of ``F.scaled_dot_product_attention``, step by step."""
     del part, dropout_p
     if enable_gqa:
         key, value = (_for_every_head(tensor, query.shape[-3]) for tensor in (key, value))
@@ -504,7 +512,10 @@ def _attention(
     scale: float | None,
     masks: Iterable[Tensor],
 ) -> tuple[Tensor, Tensor]:
-    """The output and the weights; a mask hides where it is true, or is added to the logits."""
+    """Return the output and the weights.
+
+    A boolean mask hides the keys for which it is true. Any other mask is added to the logits.
+    """
     content = query @ key.transpose(-2, -1)
     content = content / math.sqrt(query.shape[-1]) if scale is None else content * scale
     hidden = None
@@ -527,13 +538,16 @@ def _for_every_head(shared: Tensor, heads: int) -> Tensor:
 def multi_head_attention(
     say: NameStep, part: NamePart, *args: Any, **kwargs: Any
 ) -> tuple[Tensor, Tensor] | None:
-    """``F.multi_head_attention_forward``: the output and the weights of every head."""
+    """Return the output and the weights of ``F.multi_head_attention_forward``, step by step.
+
+    The weights are those of every head. Return None for options that cannot be written out.
+    """
     bound = _SIGNATURE.bind(*args, **kwargs)
     bound.apply_defaults()
     arguments = bound.arguments
     extra_keys = [arguments[name] for name in ("bias_k", "bias_v", "static_k", "static_v")]
     if any(tensor is not None for tensor in extra_keys) or arguments["add_zero_attn"]:
-        return None  # no steps are written for these options: the call is one step
+        return None  # calls with these options are not written out
     sources = [arguments[name] for name in ("query", "key", "value")]
     if sources[0].dim() == 3:
         sources = [source.transpose(0, 1) for source in sources]
@@ -576,7 +590,7 @@ WRITTEN_OUT: Final[Mapping[str, WrittenOut]] = {
 
 
 def agrees(computed: Tensor, output: Any) -> bool:
-    """Whether the steps gave what the call gave."""
+    """Return whether the result of the steps is close to the result of the call."""
     return computed.shape == output.shape and torch.allclose(
         computed, output, rtol=1e-4, atol=1e-5, equal_nan=True
     )
