@@ -1,12 +1,12 @@
-// The heat map of every page: its colours, its cells on a canvas, the cell under a pointer or a key.
+// Heat maps for all pages: colours, drawing on a canvas, and the cell that a pointer or a key selects.
 /** @typedef {[number, number, number]} Colour red, green and blue, 0 to 255 */
 /**
- * Cells, and how dark each is.
+ * The cells of a heat map, with their shades.
  * @typedef {object} Shades
  * @property {number} rows
  * @property {number} columns
- * @property {(row: number, column: number) => number} shade 0 to 255; -1: nothing is drawn
- * @property {(column: number) => Uint32Array} palette the pixel of each shade
+ * @property {(row: number, column: number) => number} shade 0 to 255, or -1 for a cell that is not drawn
+ * @property {(column: number) => Uint32Array} palette the pixel value of each shade
  */
 const DARKEST = 255;
 /** @type {Record<string, [number, number]>} */
@@ -21,7 +21,7 @@ const ARROWS = {
   End: [0, Infinity],
 };
 
-/** 256 colours along properties of the page's style, which are equally far apart.
+/** Returns 256 colours, interpolated between equally spaced colours of the page's style.
  * @param {string[]} names @returns {Colour[]} */
 export function ramp(...names) {
   const style = getComputedStyle(document.documentElement);
@@ -40,13 +40,13 @@ export const blues = () => ramp("ramp0", "ramp1", "ramp2", "ramp3", "ramp4");
 /** @param {Colour[]} colours */
 export const pixels = (colours) =>
   Uint32Array.from(colours, ([r, g, b]) => ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0);
-/** The part of the scale, 0 to 1, at which a weight stands: its square root keeps small ones visible.
+/** Returns the position of a weight on the colour scale, 0 to 1. The square root keeps small weights visible.
  * @param {number} weight @param {number} most */
 export const place = (weight, most) => Math.sqrt(Math.min(1, Math.max(0, weight / most)));
 /** @param {number} weight @param {number} most the weight of the darkest shade */
 export const shade = (weight, most) => Math.round(DARKEST * place(weight, most));
 
-/** A canvas of that size, whose pixels `draw` fills.
+/** Sets the size of a canvas, and fills its pixels with `draw`.
  * @param {HTMLCanvasElement} canvas @param {number} width @param {number} height
  * @param {(all: Uint32Array) => void} draw */
 export function paint(canvas, width, height, draw) {
@@ -56,8 +56,8 @@ export function paint(canvas, width, height, draw) {
   draw(new Uint32Array(image.data.buffer));
   context.putImageData(image, 0, 0);
 }
-/** Draws cells into a box of pixels; where several cells share one, it has the darkest of them.
- * @param {Uint32Array} all @param {number} stride pixels of a line
+/** Draws cells into a box of pixels. A pixel that covers several cells gets the darkest shade.
+ * @param {Uint32Array} all @param {number} stride pixels per line
  * @param {{ left: number, top: number, width: number, height: number }} box @param {Shades} map */
 export function paintCells(all, stride, box, map) {
   for (let x = 0; x < box.width; x++) {
@@ -77,7 +77,8 @@ export function paintCells(all, stride, box, map) {
     }
   }
 }
-/** Draws cells on a canvas, a pixel each. @param {HTMLCanvasElement} canvas @param {Shades} map */
+/** Draws cells on a canvas, with one pixel for each cell.
+ * @param {HTMLCanvasElement} canvas @param {Shades} map */
 export const paintMap = (canvas, map) =>
   paint(canvas, map.columns, map.rows, (all) =>
     paintCells(all, map.columns, { left: 0, top: 0, width: map.columns, height: map.rows }, map),
@@ -85,7 +86,7 @@ export const paintMap = (canvas, map) =>
 
 /** @param {number} value @param {number} least @param {number} most */
 export const clamp = (value, least, most) => Math.min(Math.max(value, least), most);
-/** Row and column of the cell under the pointer. @returns {[number, number]}
+/** Returns the row and the column of the cell under the pointer. @returns {[number, number]}
  * @param {{ clientX: number, clientY: number }} event
  * @param {Element} node @param {number} rows @param {number} columns */
 export function cellUnder(event, node, rows, columns) {
@@ -97,7 +98,7 @@ export function cellUnder(event, node, rows, columns) {
     cell((event.clientX - box.left) / box.width, columns),
   ];
 }
-/** By how many rows and columns a key moves; undefined for keys that move nothing.
+/** Returns the rows and columns that a key moves by, or undefined for other keys.
  * @param {KeyboardEvent} event */
 export function moved(event) {
   const step = ARROWS[event.key];

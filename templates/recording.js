@@ -1,21 +1,21 @@
-// Any recording at a glance, one head large, and its text coloured under the pointer.
+// The page of a recording: small maps of all heads, one large map, and its text coloured by weight.
 import { blues, cellUnder, clamp, moved, paint, paintCells, paintMap } from "./heat_maps.js";
-// Imports are on a line each: the page's Python takes them out.
+// Each import must be on one line, because Python removes these lines when it builds the page.
 
 import { pixels, place, ramp, shade } from "./heat_maps.js";
 
-/** @typedef {{ top: number, rest: number, sinks: number[], lead: string[] }} Told a map but for its cells */
-/** What the page is given of a record; `queries` and `keys` say which of the lists of names they are.
+/** @typedef {{ top: number, rest: number, sinks: number[], lead: string[] }} Told a map without its cells */
+/** A record as stored in the page; `queries` and `keys` are indices into `names`.
  * @typedef {{ site: string, call: number, calls: number, group: string, layer: string, labelled: boolean,
  *   axes: { name: string, size: number }[], block: [number, number], rows: number[] | null,
  *   notes: string[], maps: Told[], packed: string, queries: number, keys: number }} Stored */
-/** A map: levels of its cells column by column, its largest weight `top`, the largest outside sinks
- * `rest`, which columns are sinks, bounds of the entropy of each row.
+/** A map: `cells` are quantised weights, column by column. `top` is the largest weight, and `rest` the
+ * largest weight outside sinks. `low` and `high` are the bounds of the entropy of each row.
  * @typedef {{ rows: number, columns: number, top: number, rest: number, sinks: boolean[],
  *   cells: Uint8Array | Uint16Array, low: Uint16Array, high: Uint16Array }} HeatMap */
 /** @typedef {ReturnType<typeof read>} Recorded */
 /** @typedef {[number, number]} Pair */
-/** @typedef {"both" | "row" | "column"} Kind of a text: of queries and keys, of either */
+/** @typedef {"both" | "row" | "column"} Kind of a text line: queries and keys, only queries, only keys */
 const [STRONGEST, TABLE_KEYS, SMALLEST, LARGEST, GAP, NARROW] = [8, 4, 22, 96, 2, 640];
 const [LETTER_WIDTH, LETTER_HEIGHT, NAMES_ROOM, WIDEST_MAP, LARGEST_CELL] = [6.5, 11, 92, 480, 26];
 const [SHADES, ENTROPY_STEPS, UNTOLD, ITSELF] = [255, 4096, 65535, "(the model itself)"];
@@ -26,8 +26,9 @@ const at = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
 const canvas = (id) => /** @type {HTMLCanvasElement} */ (at(id));
 /** @param {string} selector */
 const first = (selector) => /** @type {HTMLElement} */ (document.querySelector(selector));
-/** Text is never taken as HTML: names are input. @template {keyof HTMLElementTagNameMap} Tag
- * @param {Tag} tag @param {Record<string, string | number>} attributes @param {(Node | string)[]} children */
+/** Creates an element. Text is never parsed as HTML, because names are user input.
+ * @template {keyof HTMLElementTagNameMap} Tag @param {Tag} tag
+ * @param {Record<string, string | number>} attributes @param {(Node | string)[]} children */
 function made(tag, attributes, ...children) {
   const node = document.createElement(tag);
   for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, String(value));
@@ -42,7 +43,7 @@ function put(node, sides) {
 const list = (count, make) => Array.from({ length: count }, (_, number) => make(number));
 const windowWidth = () => document.documentElement.clientWidth;
 
-// ---- What is recorded
+// ---- The recorded data
 /** @type {{ levels: number, bend: number, sink: string, names: string[][], records: Stored[] }} */
 const data = JSON.parse(at("data").textContent);
 /** @param {Stored} stored */
@@ -50,7 +51,7 @@ function read(stored) {
   const { axes, block, rows, labelled } = stored;
   const [queries, keys] = [data.names[stored.queries], data.names[stored.keys]];
   const [rowNames, columnNames] = [blocks(queries, block[0]), blocks(keys, block[1])];
-  // Queries and keys that are the same text are shown once.
+  // If the queries and the keys are the same text, the text is shown only once.
   const names = axes.slice(-2).map((axis) => axis.name);
   const kept = block[0] === 1 && rows?.every((key, row) => queries[row] === keys[key]);
   const isOne = names.join() === "query,key" && block[0] === block[1] && (rows ? kept : queries === keys);
@@ -61,7 +62,7 @@ function read(stored) {
   const unpacked = () => (drawn ??= inflated(stored, rowNames.length, columnNames.length));
   return { ...stored, queries, keys, rowNames, columnNames, isSelf, lead, heads: lead?.size ?? 1, unpacked };
 }
-/** What blocks of queries or keys are called. @param {string[]} names @param {number} size */
+/** Returns the names of blocks of queries or keys. @param {string[]} names @param {number} size */
 function blocks(names, size) {
   if (size === 1) return names;
   return list(Math.ceil(names.length / size), (block) => {
@@ -75,7 +76,7 @@ async function inflated({ packed, maps }, rows, columns) {
   const stream = new Blob([letters]).stream().pipeThrough(new DecompressionStream("deflate"));
   const buffer = await new Response(stream).arrayBuffer();
   const [count, Cells] = [rows * columns, fine ? Uint16Array : Uint8Array];
-  const bounds = 2 * Math.ceil((count * Cells.BYTES_PER_ELEMENT) / 2); // where those of the entropy begin
+  const bounds = 2 * Math.ceil((count * Cells.BYTES_PER_ELEMENT) / 2); // offset of the entropy bounds
   return maps.map(({ top, rest, sinks }, number) => {
     const start = number * (bounds + 4 * rows);
     const cells = new Cells(buffer, start, count);
@@ -87,7 +88,7 @@ async function inflated({ packed, maps }, rows, columns) {
 const fine = data.levels > SHADES;
 const records = data.records.map(read);
 const state = { record: 0, call: 0, batch: 0, head: 0, row: -1, column: 0, each: false, apart: true };
-/** The map that is large. @type {HeatMap} */
+/** The enlarged map. @type {HeatMap} */
 let map;
 const record = () => records[state.record];
 const rowAxis = () => record().axes.at(-2)?.name ?? "row";
@@ -106,14 +107,14 @@ function told(one, head) {
   const words = [layer, one.lead && `${one.lead.name} ${headLabel(one, head)}`].filter(Boolean).join(", ");
   return words ? words[0].toUpperCase() + words.slice(1) : siteName(one);
 }
-/** The maps of every head, of the batch that is shown. @param {Recorded} one */
+/** Returns the maps of all heads for the chosen batch item. @param {Recorded} one */
 const unpacked = async (one) => (await one.unpacked()).slice(firstMap(one), firstMap(one) + one.heads);
 /** @param {number} row */
 const columnOf = (row) => record().rows?.[row] ?? row;
 /** @param {number} column */
 const rowOf = (column) => record().rows?.indexOf(column) ?? column;
 
-// ---- Weights and their colours: how dark, on a scale of `each` head or of all, sinks set `apart`
+// ---- Weights and colours. `each`: a separate scale for every head. `apart`: a separate scale for sinks.
 /** @param {HeatMap} one @param {number} cell */
 const weightOf = (one, cell) => one.top * (data.bend * ((1 + 1 / data.bend) ** (cell / data.levels) - 1));
 /** @param {number} row @param {number} column */
@@ -124,11 +125,11 @@ const whole = all.reduce(
   { top: 0, rest: 0 },
 );
 const anySink = all.some((one) => one.sinks.length);
-// How far a weight may be from the one that was recorded: a part of itself, and of the largest.
+// The rounding error of a weight is at most `halfStep` times (the weight plus `bend` times the largest).
 const halfStep = Math.log(1 + 1 / data.bend) / data.levels / 2;
-const zeros = Math.max(0, Math.floor(-Math.log10(whole.top || 1))); // after the point of the largest
+const zeros = Math.max(0, Math.floor(-Math.log10(whole.top || 1))); // after the point of the largest weight
 const digits = (fine ? 4 : 3) + zeros;
-/** The weight of the darkest shade. @param {HeatMap} one @param {boolean} [sink] */
+/** Returns the weight that has the darkest shade. @param {HeatMap} one @param {boolean} [sink] */
 function darkest(one, sink) {
   const from = state.each ? one : whole;
   return (state.apart && !sink && from.rest) || from.top || 1;
@@ -137,10 +138,11 @@ function darkest(one, sink) {
 const isSink = (one, column) => state.apart && one.sinks[column];
 let [colours, greys, inks, dull] = [blues(), blues(), pixels([]), pixels([])];
 function readColours() {
-  [colours, greys] = [blues(), ramp("ramp0", "sink")]; // the ramp of every page, and one for sinks
+  [colours, greys] = [blues(), ramp("ramp0", "sink")]; // the colours of all pages, and the colours of sinks
   [inks, dull] = [pixels(colours), pixels(greys)];
 }
-/** A map's cells, to draw. @param {HeatMap} one @returns {import("./heat_maps.js").Shades} */
+/** Returns the cells of a map with their shades.
+ * @param {HeatMap} one @returns {import("./heat_maps.js").Shades} */
 function shades(one) {
   const shift = fine ? 8 : 0;
   const table = (/** @type {number} */ most) =>
@@ -155,8 +157,9 @@ function shades(one) {
   };
 }
 
-// ---- Layers by heads
-/** Group by group: of modules side by side those of one call, of a module that is alone every call. */
+// ---- The grid of layers and heads
+/** Returns the records in the grid: for a group of modules those of the chosen call, for a single
+ * module those of all calls. */
 function inGrid() {
   return [...new Set(records.map((one) => one.group))].flatMap((name) => {
     const group = records.filter((one) => one.group === name);
@@ -165,7 +168,7 @@ function inGrid() {
 }
 /** @type {ReturnType<typeof laidOut>} */
 let grid;
-/** How large each map is and where it stands; groups of layers have a line of their own. */
+/** Returns the size and position of each map. Each group of layers starts with a heading. */
 function laidOut() {
   const shown = inGrid();
   const heads = Math.max(...shown.map((one) => one.heads));
@@ -219,7 +222,7 @@ function markGrid() {
   const lowest = row.y + grid.pitch + 4 - frame.clientHeight;
   frame.scrollTop = clamp(frame.scrollTop, lowest, Math.max(lowest, row.y - 40));
 }
-/** The head at a place, else the one that is shown. @param {MouseEvent} event */
+/** Returns the head under the pointer, or the chosen head if there is none. @param {MouseEvent} event */
 function inGridAt(event) {
   const box = at("all").getBoundingClientRect();
   const y = event.clientY - box.top;
@@ -268,11 +271,11 @@ function legend() {
   at("within").textContent = `Weights are told to within ${rounded(error, 1)}${part}.`;
 }
 
-// ---- The running text
-/** Tokens as they are read; what stands before each is a space, or nothing. @param {string[]} names */
+// ---- The text, with coloured tokens
+/** Returns the readable text of each token, and the space before it, if any. @param {string[]} names */
 function pieces(names) {
   const spaced = names.some((name) => /^[Ġ▁ ]/.test(name));
-  const joined = !spaced && names.some((name) => /^##\p{L}/u.test(name)); // parts of words, as of BERT
+  const joined = !spaced && names.some((name) => /^##\p{L}/u.test(name)); // parts of words, as in BERT
   return names.map((name) => {
     const glued = joined ? name.startsWith("##") : spaced && !/^[Ġ▁ ]/.test(name);
     const text = (joined ? name.replace(/^##(?=.)/, "") : name).replace(/^[Ġ▁ ]+/, "");
@@ -283,7 +286,7 @@ function pieces(names) {
 const readable = (name) => pieces([name])[0].text;
 /** @param {string} name */
 const quoted = (name) => `“${readable(name)}”`;
-/** The row and the column of a token; of one whose query was not kept the row stays.
+/** Returns the row and the column of a token. If its query was not recorded, the row stays the same.
  * @param {Kind} kind @param {number} token @returns {Pair} */
 function ofToken(kind, token) {
   if (kind === "row") return [token, state.column];
@@ -315,7 +318,7 @@ function textOf(kind, names) {
   });
   return line;
 }
-/** What the text was written of. @type {Recorded | undefined} */
+/** The record whose text is shown. @type {Recorded | undefined} */
 let written;
 function writeTexts() {
   const [one, before] = [record(), written];
@@ -327,13 +330,14 @@ function writeTexts() {
     ...kinds.map((kind) => textOf(kind, kind === "row" ? one.rowNames : one.columnNames)),
   );
 }
-/** Letters that can be read on a ground: those of more contrast, by its luminance.
+/** Returns the text colour, dark or white, that has more contrast on a background.
  * @param {number[]} colour */
 function ink(colour) {
   const [r, g, b] = colour.map((part) => (part / 255) ** 2.2);
   return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.19 ? "#16202a" : "#ffffff";
 }
-/** The ground of a key is what the row pays it; the line under a query what that pays the column.
+/** Colours the tokens. The background of a key shows the weight of this row for the key. The line under
+ * a query shows the weight of the query for this column.
  * @param {number} row @param {number} column */
 function colourTexts(row, column) {
   const most = darkest(map, isSink(map, column));
@@ -358,11 +362,11 @@ function colourTexts(row, column) {
   }
 }
 
-// ---- One head
+// ---- The enlarged head
 let layout = { side: 0, top: 0, cell: 1 };
 /** @type {HTMLElement[]} */
 let lines = [];
-/** Weights and where they are, the largest first. @param {number} count
+/** Returns the positive weights with their indices, the largest first. @param {number} count
  * @param {(number: number) => number} weight @returns {Pair[]} */
 function ordered(count, weight) {
   const found = list(count, (number) => /** @type {Pair} */ ([weight(number), number]));
@@ -391,7 +395,7 @@ function bars(title, quiet, found, names, back) {
   const [heading, told] = [made("h3", {}, title), made("p", { class: "quiet" }, quiet)];
   return made("section", {}, heading, told, made("ol", { class: "bars" }, ...rows));
 }
-/** Shows a row and a column, until the pointer leaves. @param {number} row @param {number} column */
+/** Shows the details of a cell until the pointer leaves. @param {number} row @param {number} column */
 function look(row, column) {
   const { rowNames, columnNames, block } = record();
   const [cell, key] = [layout.cell, quoted(columnNames[column])];
@@ -410,12 +414,12 @@ function look(row, column) {
   for (const [number, line] of lines.entries()) line.setAttribute("aria-selected", String(number === row));
 }
 const lookBack = () => look(state.row, state.column);
-/** Stays at a row and a column. @param {number} row @param {number} column */
+/** Selects a cell. @param {number} row @param {number} column */
 function pin(row, column) {
   Object.assign(state, { row, column });
   lookBack();
 }
-/** Names on both axes: as many as there is room for, and always the one that is looked at.
+/** Writes the names on both axes that fit, and always the names of the shown row and column.
  * @param {number} row @param {number} column */
 function axes(row, column) {
   const { cell, side, top } = layout;
@@ -508,7 +512,7 @@ async function show() {
   state.head = clamp(state.head, 0, one.heads - 1);
   state.batch = Math.min(state.batch, batchCount(one) - 1);
   const maps = await unpacked(one);
-  if (one !== record()) return; // another was asked for meanwhile
+  if (one !== record()) return; // another record was chosen in the meantime
   map = maps[state.head];
   if (state.row < 0 || state.row >= map.rows || state.column >= map.columns) {
     state.row = map.rows - 1;
@@ -590,7 +594,7 @@ async function start() {
   if (!records.length) return;
   if (typeof DecompressionStream === "undefined") throw new Error("this browser cannot unpack them");
   state.call = records[0].call;
-  at("view").hidden = false; // before drawing: what is hidden has no size
+  at("view").hidden = false; // before drawing, because a hidden element has no size
   try {
     await redraw();
   } catch (error) {

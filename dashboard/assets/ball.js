@@ -1,4 +1,4 @@
-// The page of a ball. The address is its state; a change of ball is drawn from data already loaded.
+// The page of a ball. The URL contains its state; another ball is drawn from data already loaded.
 import {
   all,
   at,
@@ -24,9 +24,9 @@ import { follow, showNext } from "./live.js";
 import { Timeline } from "./timeline.js";
 
 const [BALL_PAUSE, TEST_DELAY, AHEAD_DELAY, QUEUE_DELAY] = [650, 110, 300, 900]; // milliseconds
-const QUICK = 350; // milliseconds: steps closer together share one entry of the browser's history
+const QUICK = 350; // milliseconds: steps closer in time share one entry of the browser history
 const WHAT_IF = ["bowler", "batter", "target", "was"];
-const SMALL = 0.03; // the smallest probability that is drawn as a bar
+const SMALL = 0.03; // less probable outcomes are hidden, except the explained and the actual outcome
 /** @typedef {{ number: number, ball: number, outcome: string | null, head: string | null,
  *   claim: number | null, model: string, whatIf: Record<string, string> | null }} State */
 /** @typedef {{ key: string, models: string[], live: boolean, version: string, asOf?: number | null,
@@ -44,12 +44,12 @@ class View {
   constructor(page, leave) {
     this.page = page;
     this.leave = leave;
-    /** @type {any} the explanation of this ball, and its parts as HTML */
+    /** @type {any} the explanation of this ball, as data and as HTML */
     this.answer = null;
     this.request = new AbortController();
     this.later = this.playing = this.pushed = 0;
     this.isShown = false;
-    /** @type {string | null} a ball's label in the address */
+    /** @type {string | null} the label of a ball in the URL */
     this.label = null;
     /** @type {import("./innings.js").Innings | undefined} */
     this.innings = undefined;
@@ -61,7 +61,7 @@ class View {
     const on = { signal: leave };
     document.addEventListener("keydown", (event) => this.key(event), on);
     document.addEventListener("click", (event) => this.click(event), on);
-    // Dash fires its own event for its links and for the field that searches players.
+    // Dash fires a custom event for its links and for the player search.
     for (const name of ["popstate", "_dashprivate_pushstate"])
       window.addEventListener(name, () => this.back(), on);
     window.addEventListener(
@@ -80,7 +80,7 @@ class View {
       this.request.abort();
     });
   }
-  // ---- The address is the state.
+  // ---- The URL contains the state.
   /** @returns {State} */
   fromAddress() {
     const [, , , number, , ball] = location.pathname.split("/").filter(Boolean);
@@ -134,7 +134,8 @@ class View {
     const version = this.page.version ? `&v=${this.page.version}` : "";
     return `?model=${encodeURIComponent(this.state.model)}${version}`;
   }
-  /** The address of a ball's data. @param {number} ball @param {string} name */
+  /** Returns the URL of a ball's data, without its first part, such as `/data`. @param {number} ball
+   * @param {string} name */
   data(ball, name) {
     const { number, outcome } = this.state;
     const about = outcome ? `&outcome=${outcome}` : "";
@@ -173,7 +174,7 @@ class View {
     performance.mark("attnlens-drawn");
     if (this.state.head) at("head").firstElementChild?.scrollIntoView({ block: "nearest" });
   }
-  /** An address may name what is not there, or a ball by its label. */
+  /** Corrects the state, because the URL may name a missing ball or head, or a ball by its label. */
   settle() {
     const { state, innings } = this;
     if (!innings) return;
@@ -184,7 +185,7 @@ class View {
     state.ball = clamp(Math.trunc(state.ball), 1, innings.count);
     if (state.head && !innings.heads.some(({ id }) => id === state.head)) state.head = null;
   }
-  /** Another innings or model. @param {Partial<State>} next @param {"push" | "replace"} [how] */
+  /** Opens another innings or model. @param {Partial<State>} next @param {"push" | "replace"} [how] */
   other(next, how = "push") {
     Object.assign(this.state, { ball: 1, claim: null, whatIf: null }, next);
     this.stop();
@@ -199,7 +200,7 @@ class View {
     const number = this.innings?.heads.findIndex(({ id }) => id === this.state.head) ?? -1;
     return number < 0 ? null : number;
   }
-  /** A ball has come, or one was corrected. @param {boolean} isGrown */
+  /** Updates the page after a new ball or a correction. @param {boolean} isGrown */
   async grown(isGrown) {
     const last = this.sides().slice(-1)[0];
     const wasLast = this.innings && this.state.ball === this.innings.count;
@@ -210,7 +211,7 @@ class View {
     toast(isGrown ? text : "balls that were there before have been changed");
   }
 
-  // ---- Drawing a ball: at once what is at hand, then its tests.
+  // ---- Drawing a ball: first the data already loaded, then the tested explanation.
   redraw() {
     if (!this.innings || !this.heads) return;
     this.timeline = new Timeline(at("timeline-plot"), this.innings, (ball, isDragged) =>
@@ -258,7 +259,7 @@ class View {
       clearTimeout(queue);
     }
   }
-  /** How many requests are answered before this one. @param {AbortSignal} signal */
+  /** Announces how many requests are answered before this one. @param {AbortSignal} signal */
   async queue(signal) {
     const place = await fresh(`/data${this.data(this.state.ball, "place.json")}`, { signal }).catch(
       () => null,
@@ -286,7 +287,7 @@ class View {
     if (state.whatIf) this.refill(state.whatIf);
     this.later = window.setTimeout(() => this.ahead(), AHEAD_DELAY);
   }
-  /** The claim that the address names is brought into sight, once. */
+  /** Scrolls once to the claim that the URL names. */
   show() {
     if (this.state.claim === null || this.isShown) return;
     const row = all(`[data-claim="${this.state.claim}"]`)[0];
@@ -295,7 +296,7 @@ class View {
     row?.scrollIntoView({ block: "nearest" });
     this.isShown = true;
   }
-  /** The neighbours' explanations, before they are wanted. */
+  /** Requests the explanations of the previous and the next ball in advance. */
   ahead() {
     for (const ball of [this.state.ball + 1, this.state.ball - 1]) {
       const url = `/data${this.data(ball, "explanation.json")}`;
@@ -312,7 +313,7 @@ class View {
       row.setAttribute("aria-pressed", String(row.dataset.claim === String(this.state.claim)));
   }
 
-  // ---- Outcomes: a bar each, the chosen one is what words, effects and tests are about.
+  // ---- Outcomes: one bar each. Words, effects and tests are about the chosen outcome.
   outcomes() {
     at("outcomes").replaceChildren(
       ...OUTCOMES.map((outcome, number) =>
@@ -355,7 +356,7 @@ class View {
     });
   }
 
-  // ---- What a person does.
+  // ---- User input.
   /** @param {Partial<State>} next @param {"push" | "replace" | "quick"} [how] */
   choose(next, how = "quick") {
     const before = { ...this.state };
@@ -415,7 +416,7 @@ class View {
     const ball = this.named(name);
     if (ball) this.choose({ ball });
   }
-  /** The ball of that number or label; unless there is exactly one, the page says so.
+  /** Returns the number of the ball with this number or label. Shows a message unless exactly one matches.
    * @param {string} name */
   named(name) {
     const balls = this.innings?.balls ?? [];
@@ -459,7 +460,7 @@ class View {
     }
   }
 
-  // ---- What if: the form's question is in the address, and its answer is the server's HTML.
+  // ---- What if: the URL contains the question of the form; the answer is HTML from the server.
   /** @param {Record<string, string>} asked */
   refill(asked) {
     const form = /** @type {HTMLFormElement} */ (at("what-if-form"));

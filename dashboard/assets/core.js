@@ -1,10 +1,10 @@
-// Functions for every script: elements, number formats, fetching, announcements and tooltips.
+// Functions shared by all scripts: elements, number formats, requests, announcements and tooltips.
 /** @typedef {string | number | boolean | null | undefined | ((event: any) => void)} Value */
 /** @typedef {Record<string, Value>} Attributes */
 /** @typedef {Node | string | number | null | undefined | false} Child */
 const SVG = "http://www.w3.org/2000/svg";
 
-// ---- Elements. Text is never taken as HTML: names are input.
+// ---- Elements. Children that are text are never parsed as HTML, because names are user input.
 /** @template {Element} Kind @param {Kind} node @param {Attributes} attributes
  * @param {(Child | Child[])[]} children */
 function filled(node, attributes, children) {
@@ -35,13 +35,13 @@ export function at(id) {
 /** @param {string} selector @param {ParentNode} [within] */
 export const all = (selector, within = document) =>
   /** @type {HTMLElement[]} */ ([...within.querySelectorAll(selector)]);
-/** A button that does something. @param {Child} text @param {(event: any) => void} onclick
+/** Creates a button that calls `onclick`. @param {Child} text @param {(event: any) => void} onclick
  * @param {Attributes} [more] */
 export const button = (text, onclick, more) => el("button", { type: "button", onclick, ...more }, text);
 /** @param {string} text @param {Child[]} more */
 export const trouble = (text, ...more) => el("p", { class: "trouble", role: "alert" }, text, more);
-/** Acts once there has been no call for so many milliseconds. @param {() => void} action
- * @param {number} wait */
+/** Returns a function that calls `action` after `wait` milliseconds without another call.
+ * @param {() => void} action @param {number} wait */
 export function debounced(action, wait) {
   let timer = 0;
   return () => {
@@ -49,11 +49,11 @@ export function debounced(action, wait) {
     timer = window.setTimeout(action, wait);
   };
 }
-/** Whether a key is for a field, not for the page. @param {Event} event */
+/** Whether an event belongs to a form field, so that the page ignores the key. @param {Event} event */
 export const isTyping = (event) =>
   /^(INPUT|SELECT|TEXTAREA)$/.test(/** @type {Element} */ (event.target).tagName);
 
-/** Make the buttons of a box one tab stop: up and down move from one to the next.
+/** Makes all buttons of a box one tab stop; the arrow keys up and down move between the buttons.
  * @param {HTMLElement} box */
 export function oneStop(box) {
   const buttons = () => /** @type {HTMLElement[]} */ ([...box.querySelectorAll("button:not([hidden])")]);
@@ -89,14 +89,14 @@ export const bytes = (text) => Uint8Array.from(atob(text), (letter) => letter.ch
 /** @param {string} text */
 export const floats = (text) => new Float32Array(bytes(text).buffer);
 
-// ---- What is said aloud, in a corner, and at the pointer.
+// ---- Messages for screen readers, short messages at the bottom of the page, and tooltips.
 /** @param {string} text */
 export const say = (text) => {
   at("say").textContent = text;
 };
 const TOAST = 2400; // milliseconds
 let fading = 0;
-/** @param {string} text @param {boolean} [stays] until another is said */
+/** @param {string} text @param {boolean} [stays] whether the text stays until the next */
 export function toast(text, stays) {
   const node = at("toast");
   if (node.textContent !== text) say(text);
@@ -110,7 +110,7 @@ document.addEventListener(
   () => document.getElementById("pointed")?.classList.remove("shown"),
   true,
 );
-/** Words beside the pointer, or above the finger. @param {Element} node
+/** Adds a tooltip to an element; `words` returns its text, or null for no tooltip. @param {Element} node
  * @param {(event: PointerEvent) => string | null} words */
 export function tip(node, words) {
   const hide = () => at("pointed").classList.remove("shown");
@@ -132,9 +132,9 @@ export function tip(node, words) {
     });
 }
 
-// ---- Fetching: answers are kept, and a server that is away is waited for.
+// ---- Requests: answers are cached, and a request is repeated until the server answers.
 const MAX_KEPT = 160;
-const PAUSES = [400, 800, 1500, 3000]; // milliseconds between two tries, the last for good
+const PAUSES = [400, 800, 1500, 3000]; // milliseconds between two attempts; the last pause is repeated
 const AWAY = "the server does not answer; it is asked again";
 let waiting = 0;
 /** @type {Map<string, any>} */
@@ -151,7 +151,7 @@ const pause = (signal, ms) =>
       failed(signal.reason);
     });
   });
-/** An answer, requested until the server is there and has time. @param {string} url
+/** Repeats a request until the server is available, and returns the response. @param {string} url
  * @param {RequestInit} options */
 async function answer(url, options) {
   let waits = false;
@@ -172,14 +172,15 @@ async function answer(url, options) {
     if (waits && --waiting === 0 && at("toast").textContent === AWAY) toast("");
   }
 }
-/** The answer's JSON, without the cache. @param {string} url @param {RequestInit} [options] */
+/** Requests JSON, by default without a cache. @param {string} url @param {RequestInit} [options] */
 export async function fresh(url, options = {}) {
   const response = await answer(url, { cache: "no-store", ...options });
   const value = await response.json().catch(() => ({}));
   if (!response.ok) throw new Error(value.error || `the server said ${response.status}`);
   return value;
 }
-/** The same, kept for the next time. @param {string} url @param {AbortSignal} [signal] */
+/** Requests JSON, and keeps it for the next call with the same URL.
+ * @param {string} url @param {AbortSignal} [signal] */
 export async function get(url, signal) {
   if (kept.has(url)) return kept.get(url);
   const value = await fresh(url, { signal, cache: "default" });

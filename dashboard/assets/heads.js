@@ -1,11 +1,11 @@
-// All heads as square maps, the largest share of the effect first; a chosen head is shown enlarged.
+// All heads as square maps, sorted by their share of the effect of hiding the past balls.
 import { at, button, el, percent, tip } from "./core.js";
 import { blues, cellUnder, clamp, moved, paintMap, pixels, shade } from "./heat_maps.js";
 
 /** @typedef {import("./innings.js").Innings} Innings */
 /** @typedef {import("./innings.js").Head} Head */
 /** @typedef {ReturnType<Innings["map"]>} HeadMap */
-const DARKEST = 0.5; // the weight of the darkest shade, the same in every map of every ball
+const DARKEST = 0.5; // the attention weight with the darkest shade, the same in all maps
 const STRONGEST = 8;
 
 /** @param {HTMLCanvasElement} canvas @param {HeadMap} map @param {Uint32Array} palette */
@@ -53,7 +53,7 @@ export class Heads {
     this.palette = pixels(blues());
     at("maps").replaceChildren(...this.cards.map(({ node }) => node));
   }
-  /** The theme has changed. */
+  /** Reads the colours again, because the theme has changed. */
   restyle() {
     this.palette = pixels(blues());
   }
@@ -84,7 +84,7 @@ export class Heads {
   under(event) {
     return cellUnder(event, this.large, this.map.rows.length, this.map.columns.length);
   }
-  /** Another ball is chosen. @param {number} ball @param {number | null} [chosen] a head */
+  /** Shows another ball. @param {number} ball @param {number | null} [chosen] the enlarged head */
   move(ball, chosen = this.chosen) {
     this.ball = ball;
     this.cards.forEach((card, number) => {
@@ -95,7 +95,7 @@ export class Heads {
     });
     this.enlarge(chosen);
   }
-  /** Shows one head in place of all; null: all of them. @param {number | null} number */
+  /** Shows one head enlarged, or all heads if `number` is null. @param {number | null} number */
   enlarge(number) {
     const before = this.chosen;
     this.chosen = number;
@@ -144,7 +144,8 @@ export class Heads {
     const share = weight < 0 ? "not seen" : percent(weight, true);
     return `ball ${this.innings.balls[map.rows[row]].label} looks at ${key}: ${share}`;
   }
-  /** Marks a cell of the enlarged map and says it. @param {number} row @param {number} column */
+  /** Marks a cell of the enlarged map, and shows its weight as text.
+   * @param {number} row @param {number} column */
   read(row, column) {
     this.cell = { row, column };
     this.mark();
@@ -158,8 +159,8 @@ export class Heads {
     const corner = `left:${this.cell.column * wide}%;top:${this.cell.row * high}%`;
     mark.style.cssText = `${corner};width:${wide}%;height:${high}%`;
   }
-  /** Marks columns of balls; what was hidden from one head alone is marked in that head.
-   * @param {number[]} indices from 1 @param {string | null} only the key of a head, or all
+  /** Marks the columns of some balls, in all maps or in the map of one head.
+   * @param {number[]} indices from 1 @param {string | null} only the key of a head; null for all heads
    * @param {string | null} scale */
   light(indices, only, scale) {
     for (const { head, map, lights } of this.cards) {

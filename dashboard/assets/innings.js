@@ -1,4 +1,4 @@
-// One innings as the server sent it, with every ball's numbers at hand.
+// The data of one innings: every ball, its probabilities and the attention weights of all heads.
 import { bytes, floats, get } from "./core.js";
 
 export const OUTCOMES = ["0", "1", "2", "3", "4", "5", "6", "W", "wd", "nb", "bye"];
@@ -20,7 +20,7 @@ export const OUTCOME_NAMES = [
 /** @typedef {{ scale: string, number: number, id: string, name: string, key: string,
  *   earned: string, about: string }} Head */
 /** @typedef {{ places: number, cells: Uint8Array, most: Float32Array, own: Float32Array }} Weights */
-const WIDEST = 120; // rows of a map: of a longer past the last ones
+const WIDEST = 120; // the maximum number of rows of a map, which then shows the last rows
 
 /** @param {string} key @param {number} number @param {string} query */
 export async function innings(key, number, query) {
@@ -35,9 +35,9 @@ export class Innings {
     /** @type {Ball[]} */
     this.balls = document.balls;
     this.count = this.balls.length;
-    /** @type {string[]} what the score bar shows of each ball, as HTML */
+    /** @type {string[]} the HTML of the score bar before each ball */
     this.scores = document.scores;
-    /** @type {string[]} the outcome that each ball's page is about */
+    /** @type {string[]} the explained outcome of each ball */
     this.subjects = document.subjects;
     /** @type {Head[]} */
     this.heads = document.heads;
@@ -56,23 +56,24 @@ export class Innings {
         own: floats(packed.own),
       };
   }
-  /** Of the outcomes. @param {"probabilities" | "usual"} name @param {number} ball from 0 */
+  /** Returns the probability of each outcome. @param {"probabilities" | "usual"} name
+   * @param {number} ball from 0 */
   chances(name, ball) {
     return this[name].subarray(ball * OUTCOMES.length, (ball + 1) * OUTCOMES.length);
   }
-  /** The part of what the past does to a ball that goes through a head. @param {number} head
+  /** Returns the head's share, 0 to 1, of the total effect of hiding the past balls. @param {number} head
    * @param {number} ball */
   carries(head, ball) {
     return this.carried[head * this.count + ball];
   }
-  /** Attention over all heads that a ball pays an earlier one. @param {number} ball
+  /** Returns the attention of a ball to an earlier ball, over all heads. @param {number} ball
    * @param {number} past */
   attention(ball, past) {
     const { cells, most, places } = this.total;
     const distance = ball - past;
     return distance > 0 && distance <= places ? (cells[ball * places + distance - 1] * most[ball]) / 255 : 0;
   }
-  /** What a head's map shows at a ball: its rows are balls; its columns balls, or overs.
+  /** Returns the map of a head up to a ball: the rows are balls, the columns are balls or overs.
    * @param {Head} head @param {number} ball */
   map(head, ball) {
     const { places, cells, most, own } = this.weights[head.scale];
@@ -83,7 +84,7 @@ export class Innings {
     let rows = Array.from({ length: ball - start + 1 }, (_, row) => start + row);
     let columns = rows;
     if (byOver) {
-      // A row is the last ball of an over.
+      // Each row is the last ball of an over; the last row is the chosen ball.
       rows = [...Array(ball).keys()].filter((at) => over(at) !== over(at + 1)).concat(ball);
       columns = Array.from({ length: over(ball) + 1 }, (_, column) => column);
     }
@@ -100,7 +101,7 @@ export class Innings {
       byOver ? `over ${this.overName(columns[column])}` : this.balls[columns[column]].text;
     return { rows, columns, weight, name };
   }
-  /** An over as the file numbers it. @param {number} over */
+  /** Returns the number that the match file gives to an over. @param {number} over */
   overName(over) {
     return this.balls.find((ball) => ball.over === over)?.label.split(".")[0] ?? String(over);
   }

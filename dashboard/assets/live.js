@@ -1,14 +1,14 @@
-// A match in progress: new balls are loaded automatically, with the forecast of the next ball.
+// A match in progress: the page loads new balls automatically and shows the forecast of the next ball.
 import { at, el, get, percent } from "./core.js";
 import { OUTCOME_NAMES, OUTCOMES } from "./innings.js";
 
 /** @typedef {{ number: number, balls: number, batting: string }} Side */
 /** @typedef {import("./ball.js").Page} Page */
 const POLL_PAUSE = 1000; // milliseconds
-const SILENT = 3; // polls without an answer after which the page says so
+const SILENT = 3; // number of failed polls after which the page says that the server does not answer
 const SHOWN = ["0", "1", "2", "4", "6", "W"];
 
-/** Looks for new balls until the page is left. @param {Page} page @param {AbortSignal} leave
+/** Polls for new balls until the user leaves the page. @param {Page} page @param {AbortSignal} leave
  * @param {(isGrown: boolean) => void} onChange */
 export function follow(page, leave, onChange) {
   const balls = (/** @type {Page["summary"]} */ match) =>
@@ -33,7 +33,8 @@ export function follow(page, leave, onChange) {
   leave.addEventListener("abort", () => clearInterval(timer));
   look();
 }
-/** When what is shown was good, and what is wrong since. @param {Page} page @param {string | null} wrong */
+/** Shows when the data was last updated, and what has gone wrong since then.
+ * @param {Page} page @param {string | null} wrong */
 function showState(page, wrong) {
   const when = page.asOf
     ? new Date(1000 * page.asOf).toLocaleTimeString([], { hour12: false })
@@ -45,7 +46,7 @@ function showState(page, wrong) {
   at("live").className = wrong ? "trouble" : "quiet";
   at("live").textContent = words;
 }
-/** How the last ball fared against its forecast, and the forecast of the next. @param {Page} page
+/** Shows the forecast probability of the last outcome, and the forecast of the next ball. @param {Page} page
  * @param {import("./innings.js").Innings} innings @param {string} query */
 export async function showNext(page, innings, query) {
   const last = innings.balls[innings.count - 1];

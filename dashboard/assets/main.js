@@ -1,4 +1,4 @@
-// Start-up: the theme, the menu's keys, uploads, the story, and the script of the current page.
+// Start-up: the theme, keyboard help, uploads, links, and the script of the current page.
 
 import { ballPage } from "./ball.js";
 import { all, at, el, fresh, get, isTyping, post, trouble } from "./core.js";
@@ -6,7 +6,7 @@ import { all, at, el, fresh, get, isTyping, post, trouble } from "./core.js";
 const MAX_UPLOAD = 32e6; // bytes
 /** @typedef {{ page: string, key: string, models: string[] }} Shown */
 
-// ---- The theme: the system's, unless somebody chose.
+// ---- The theme: the system's theme, unless the user chose another.
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const theme = () => localStorage.getItem("attnlens-theme") ?? "system";
 function useTheme() {
@@ -28,7 +28,7 @@ function nextTheme() {
 dark.addEventListener("change", useTheme);
 useTheme();
 
-// ---- The page that Dash shows: its script runs until another is shown.
+// ---- The current page: its script runs until Dash shows another page.
 let leave = new AbortController();
 /** @type {Element | null} */
 let content = null;
@@ -41,7 +41,7 @@ function look() {
   [content, signature] = [found, told];
   leave.abort();
   leave = new AbortController();
-  const { signal } = leave; // of this page, also when another is shown meanwhile
+  const { signal } = leave; // kept here, because `leave` is replaced when another page is shown
   document.body.dataset.ready = document.body.dataset.tested = "no";
   /** @type {Shown} */
   const shown = JSON.parse(told);
@@ -72,7 +72,7 @@ new MutationObserver(look).observe(document.body, {
   attributeFilter: ["data-shown"],
 });
 
-/** The match: what can be told at once, then with its reasons tested. @param {Shown} page
+/** Shows the story of a match: first without tests, then with tested reasons. @param {Shown} page
  * @param {AbortSignal} signal */
 async function storyPage(page, signal) {
   const model = new URLSearchParams(location.search).get("model") ?? page.models[0];
@@ -88,19 +88,19 @@ async function storyPage(page, signal) {
     if (history.state?.y) window.scrollTo(0, history.state.y);
   }
 }
-/** All heads across matches, or one of them. @param {{ head: string }} page @param {AbortSignal} signal */
+/** Shows all heads across matches, or one head. @param {{ head: string }} page @param {AbortSignal} signal */
 async function headsPage({ head }, signal) {
   const page = await get(`/heads.json?head=${encodeURIComponent(head)}`, signal);
   if (signal.aborted) return;
   at("story").innerHTML = page.html;
   document.title = `${document.querySelector("main h1")?.textContent ?? "Heads"} | attnlens`;
 }
-/** Everything that the page shows is there. */
+/** Marks the page as complete. */
 function finished() {
   document.body.dataset.ready = document.body.dataset.tested = "yes";
 }
 
-// ---- Links: Dash shows their page, and coming back finds the place that was left.
+// ---- Links: Dash shows the linked page, and the back button restores the scroll position.
 document.addEventListener(
   "click",
   (event) => {
@@ -121,7 +121,7 @@ function go(path) {
   window.dispatchEvent(new CustomEvent("_dashprivate_pushstate"));
 }
 
-// ---- Uploads, by the button or by dropping a file.
+// ---- Uploads, with the button or by dropping a file.
 /** @param {HTMLElement} zone */
 function uploads(zone) {
   if (zone.dataset.wired) return;
@@ -158,7 +158,7 @@ function uploads(zone) {
   });
 }
 
-// ---- Buttons and keys of every page.
+// ---- Buttons and keys of all pages.
 document.addEventListener("click", (event) => {
   const node = /** @type {Element} */ (event.target);
   if (node.closest("#theme-button")) nextTheme();
@@ -172,11 +172,11 @@ function help() {
   if (dialog.open) dialog.close();
   else dialog.showModal();
 }
-// What is folded is printed.
+// Open all collapsed sections before printing, because closed ones would be missing on paper.
 window.addEventListener("beforeprint", () => {
   for (const folded of all("details")) /** @type {HTMLDetailsElement} */ (folded).open = true;
 });
-/** The server was away when Dash asked for a page: once it is there again, the page is asked for. */
+/** The server was unavailable when Dash requested a page: wait for the server, then reload. */
 window.addEventListener("unhandledrejection", async () => {
   if (document.getElementById("content")) return;
   await fresh("/health").catch(() => null);

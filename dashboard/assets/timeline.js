@@ -1,20 +1,20 @@
-// The innings ball by ball: runs, where the chosen ball's attention goes, and what each past ball does.
+// The innings ball by ball: runs, attention of the chosen ball, and the effect of each past ball.
 import { el, percent, signed, svg, tip } from "./core.js";
 import { clamp } from "./heat_maps.js";
 
 /** @typedef {import("./innings.js").Innings} Innings */
 /** @typedef {import("./innings.js").Ball} Ball */
-const NARROW = 640; // pixels: below, names of tracks stand in them
+const NARROW = 640; // pixels: a narrower timeline does not show the names of its tracks
 const [LEFT, RIGHT, HEIGHT] = [92, 12, 222];
 const RUNS = { top: 12, height: 62 }; // pixels
 const ATTENTION = { top: 88, height: 50 };
 const EFFECT = { middle: 172, height: 26 };
 const MAX_RUNS = 6;
-const LABEL = 26; // pixels of an over's label
+const LABEL = 26; // minimum distance between two labels of overs, in pixels
 
 export class Timeline {
   /** @param {HTMLElement} box @param {Innings} innings
-   * @param {(ball: number, isDragged: boolean) => void} choose a ball, from 0 */
+   * @param {(ball: number, isDragged: boolean) => void} choose called with a ball, from 0 */
   constructor(box, innings, choose) {
     const width = Math.max(280, Math.floor(box.clientWidth));
     this.innings = innings;
@@ -71,7 +71,7 @@ export class Timeline {
     /** @type {number[]} */
     this.points = [];
   }
-  /** The middle of a ball's column. @param {number} at */
+  /** Returns the middle of a ball's column, in pixels. @param {number} at */
   x(at) {
     return this.left + (at + 0.5) * this.step;
   }
@@ -107,7 +107,7 @@ export class Timeline {
       name(HEIGHT - 4, "over"),
     ];
   }
-  /** Another ball is chosen. @param {number} ball */
+  /** Shows another ball. @param {number} ball */
   move(ball) {
     const { innings } = this;
     this.ball = ball;
@@ -127,7 +127,8 @@ export class Timeline {
     this.slider.setAttribute("aria-valuenow", String(ball + 1));
     this.slider.setAttribute("aria-valuetext", innings.balls[ball].text);
   }
-  /** What each past ball adds to the page's outcome, in points. @param {string} outcome
+  /** Draws the effect of each past ball on the explained outcome, in points.
+   * @param {string} outcome
    * @param {{ index: number, effect_points: number | null }[]} past */
   addEffects(outcome, past) {
     this.subject.textContent = outcome;
