@@ -647,7 +647,7 @@ def structure_scores(
     """
     try:
         import lightgbm
-    except (ImportError, OSError):  # a system library that it needs may be missing
+    except (ImportError, OSError):  # OSError: a system library is missing
         raise StructureError("lightgbm is not installed") from None
     match = group_numbers(matches)
     count = int(match.max()) + 1

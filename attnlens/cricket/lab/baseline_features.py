@@ -91,7 +91,7 @@ def ball_columns(encoded: Sequence[EncodedInnings]) -> BallColumns:
         raise ValueError("a table needs at least one innings")
     columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     flags = {outcome: columns["outcome"] == row for row, outcome in enumerate(OUTCOMES)}
-    # Each innings has its own keys for players.
+    # A player gets another key in every innings, so that sums do not run over several innings.
     batter = columns["innings"] * len(people) + columns["batter"]
     return (
         columns
@@ -518,7 +518,7 @@ def _expected(balls: BallColumns) -> Floats32:
 def _log_ratio(actual: Doubles, due: Doubles, n_balls: Doubles, shrink: float) -> Doubles:
     """Return the log of actual over expected counts.
 
-    The ratio is shrunk by adding ``shrink`` balls with the expected outcomes.
+    The ratio is shrunk towards 1 by adding ``shrink`` balls with the expected outcomes.
     """
     rate = actual / np.maximum(due, 1e-9)
     number = n_balls[:, None]

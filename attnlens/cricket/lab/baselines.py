@@ -159,7 +159,7 @@ def fit_trees(
     """
     try:
         import lightgbm
-    except (ImportError, OSError):  # a system library that it needs may be missing
+    except (ImportError, OSError):  # OSError: a system library is missing
         raise BaselineError("lightgbm is not installed") from None
     _check_outcomes(table)
     parameters = {**_REPEATABLE, **growth, "seed": seed}
@@ -303,7 +303,7 @@ def compare(
 
 
 def why_not(held: HeldOut, train_ids: set[str]) -> str | None:
-    """Return why baselines cannot be fitted, or ``None`` if they can."""
+    """Return the reason why baselines cannot be fitted, or ``None`` if they can."""
     if not all(match.dates for match in held.matches):
         return _UNDATED
     return None if train_ids else NO_TRAINING

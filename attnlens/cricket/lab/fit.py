@@ -446,7 +446,7 @@ class OverTrainingSet(TrainingSet[OverModel, OverRow]):
 def hidden_at_random(
     padded: Tensor, recipe: OverHyperparameters, generator: np.random.Generator
 ) -> Tensor:
-    """Return ``padded`` with a random share, or all, of the past balls of some overs added."""
+    """Return ``padded`` with a random share, or all, of the past balls of some overs marked too."""
     rows, balls = padded.shape
     lot = generator.random(rows)
     share = np.where(lot < recipe.hide_some, generator.random(rows), 0.0)

@@ -226,7 +226,7 @@ class _ScaleKeys:
         # The last key is the query itself, or the null key.
         past = weights[..., :-1]
         split = self.split[sampled]
-        # A head may be restricted from keys that other heads see.
+        # A restricted head does not see every key that other heads see.
         keys: Flags = (split.sum(1)[:, None] > 0) & (past > 0)
         return HeadAttention(
             shares=np.einsum("rho,rko->rhk", past_shares(past), split),

@@ -229,7 +229,7 @@ _DIRECTIONS: Final = {
 
 
 class Past:
-    """The counts of an innings so far, from which the causes of the next ball's outcome follow.
+    """The counts of an innings so far, from which the causes for the next ball are computed.
 
     In a chase, ``target`` is the number of runs needed to win. ``balls`` is the number of legal
     balls of the innings.

@@ -53,7 +53,7 @@ def sample(
     *,
     before: int = BEFORE,
 ) -> list[tuple[int, int]]:
-    """Sample balls evenly among those with at least ``before`` balls before them.
+    """Sample balls, with equal probability, from those with at least ``before`` balls before them.
 
     Returns:
         For each ball, a row of ``innings`` and the position of the ball in it, from 0.

@@ -141,7 +141,7 @@ _FIRST_DAY = datetime.date(2024, 1, 1)
 _DAYS = 700  # all days are in the past
 _BATS_AFTER_TOSS = 0.47
 _LAST_OVER = OVERS - 1
-# How many players of a side bowl, approximately as in real innings.
+# The share of innings with each number of bowlers, approximately as in real innings.
 _BOWLERS_USED = {5: 0.2, 6: 0.55, 7: 0.25}
 _ALIKE: league.Row = (0.0,) * len(league.GROUPS)
 
@@ -161,7 +161,7 @@ class Simulated:
 
 
 def simulate_match(seed: int) -> Match:
-    """Return the match of `simulate`."""
+    """Return one simulated match; see `simulate`."""
     return simulate(seed).match
 
 
@@ -479,7 +479,7 @@ def _info(match: Match, sides: Elevens) -> Json:
 
 
 def _info_rows(match: Match, info: Json) -> Iterator[Sequence[str]]:
-    # These keys may have several rows. Each list is written after the row of another key.
+    # The rows of other keys, by the key after which they are written.
     following: dict[str, list[tuple[str, ...]]] = {
         "balls_per_over": [("team", team) for team in info["teams"]],
         "season": [("date", date.replace("-", "/")) for date in info["dates"]],

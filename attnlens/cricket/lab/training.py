@@ -195,7 +195,7 @@ def train(
         InputError: there are no matches, or none to train or to validate on.
         CheckpointError: the saved state belongs to another run.
     """
-    if plan.teacher and find_spec("lightgbm") is None:  # fail before the slow part
+    if plan.teacher and find_spec("lightgbm") is None:  # fail before the matches are read
         remedy = "run: pip install lightgbm"
         raise InputError(f"--teacher {TREES}: lightgbm is not installed", remedy=remedy)
     made: Callable[..., Sizes] = cricket_sizes

@@ -345,8 +345,8 @@ def win_evaluation(
     score of the batting side's probability and the expected calibration error. ``differences`` is
     the model's Brier score minus that of a model of the state alone. ``coverage`` is the share of
     balls of first innings whose projected range contains the total. ``jump`` is the mean absolute
-    change between the innings. ``moves`` is the absolute change between one ball and the next,
-    summed over an innings.
+    change of the win probability between the innings. ``moves`` is its absolute change between one
+    ball and the next, summed over an innings.
 
     Two figures are about the side that batted first, at the end of the first innings. ``slope`` is
     the slope of the result on the log-odds. ``excess`` is the mean probability minus the share of

@@ -184,12 +184,12 @@ class OverModel(nn.Module):
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """How the next token is chosen.
+    """The rule by which the next token is chosen.
 
     Attributes:
         greedy: whether the most likely token is chosen; otherwise the token is sampled.
-        temperature: the logits are divided by this number before sampling.
-        top_k: sample from this number of most likely tokens; ``None``: from all tokens.
+        temperature: the number by which the logits are divided before sampling.
+        top_k: the number of most likely tokens from which one is sampled; ``None`` for all tokens.
     """
 
     greedy: bool = True

@@ -218,7 +218,7 @@ class WrittenToken(TokenProbability):
 
 @dataclass(frozen=True, slots=True)
 class TokenBall:
-    """A ball as a token, with its players."""
+    """A ball, with its token and its players."""
 
     index: int
     label: str
@@ -297,7 +297,7 @@ class OverMatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampledChoice(Choice):
-    """How the tokens were chosen, and the random seed."""
+    """The rule by which the tokens were chosen, with the random seed."""
 
     seed: int
 

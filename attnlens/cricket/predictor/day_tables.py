@@ -232,7 +232,7 @@ class Stage:
         return len(PHASES) if self.by_phase else 1
 
     def key_of(self, match: MatchSummary) -> str:
-        """Return the name of a match's group, or an empty string if it is not stated."""
+        """Return the name of a match's group, or an empty string if the file does not state it."""
         name = KINDS[match.kind] if self.key == "kind" else getattr(match, self.key)
         # One-day matches and Tests have separate groups, since the scoreboard's model is for T20.
         return name if not name or match.match_type in _T20 else f"{name} ({match.match_type})"
@@ -266,7 +266,7 @@ _ONE_BALL: Final = 1.0
 
 
 class OutcomeLevels:
-    """The observed and expected counts of every stage in `STAGES`; a `DayTable`."""
+    """A `DayTable` of the observed and expected counts of every stage in `STAGES`."""
 
     def __init__(self) -> None:
         self.until: datetime.date | None = None
@@ -369,7 +369,7 @@ class PlayerRecord:
 
 
 class PlayerRecords:
-    """The outcomes of every player's deliveries, by row of the rating tables; a `DayTable`.
+    """A `DayTable` of the outcomes of every player's deliveries, by row of the rating tables.
 
     Attributes:
         counts: for each role, the number of deliveries by outcome, ``(rows, 11)``.

@@ -104,7 +104,7 @@ a level.
 
 
 class Form:
-    """The scoring levels and the sides' form; a `DayTable`.
+    """A `DayTable` of the scoring levels and of the sides' form.
 
     Attributes:
         keys: the row number of each kind of cricket, competition, ground and side.

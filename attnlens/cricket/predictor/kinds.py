@@ -142,7 +142,7 @@ def _cut_short(match: Match, innings: Innings, quota: int) -> bool:
 
 
 def few_before(balls: int) -> Iterator[tuple[str, str]]:
-    """Yield a caution if few balls or none were bowled before a ball of the innings."""
+    """Yield a caution if few or no balls were bowled before a ball in its innings."""
     if not balls:
         yield "no_history", "no ball was bowled before it in this innings"
     elif balls < SHORT_HISTORY:

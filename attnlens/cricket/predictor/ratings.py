@@ -45,7 +45,7 @@ STEP: Final = 0.45
 class Kind:
     """One kind of entity: the prior standard deviation of its ratings, and their drift.
 
-    The drift is the variance that is added to a rating before each update.
+    The drift is added to a rating's variance before each update.
     """
 
     name: str

@@ -204,8 +204,8 @@ class TemporalEncoder(nn.Module):
     ) -> Tensor:
         """Project ball vectors to the encoder's width, and add the embedding of their position.
 
-        The position is the over and the ball in the over. It is added only where ``is_known``.
-        Overs and deliveries beyond the embedded range use the last embedding.
+        The position is the over and the ball in the over. Where ``is_known`` is false, it is not
+        added. Overs and deliveries beyond the embedded range use the last embedding.
         """
         over = overs.clamp(0, self.over.num_embeddings - 1)
         ball = balls_in_over.clamp(0, self.ball_in_over.num_embeddings - 1)
@@ -221,8 +221,7 @@ class TemporalEncoder(nn.Module):
         """Apply the encoder's only layer to queries and past balls; see `RelationBlock`.
 
         Raises:
-            ValueError: the encoder has several layers, so that past balls would have to be mixed
-                first.
+            ValueError: the encoder has more than one layer.
         """
         if len(self.layers) != 1:
             raise ValueError("only an encoder with one layer reads balls that have not mixed")
@@ -270,8 +269,8 @@ class TemporalEncoder(nn.Module):
         length = ball_sequence.shape[1]
         distance = positions[:, :, None] - positions[:, None, :]
         hidden = causal(length, ball_sequence.device)
-        # Every query uses the window of the last ball. If each query had its own window, older
-        # balls would reach the last ball through the balls in between if there are several layers.
+        # Every query uses the window of the last ball. With a window per query and several layers,
+        # older balls would reach the last ball through the balls in between.
         hidden = hidden | (distance[:, -1:] >= self.max_seq_len)
         if mask is not None:
             hidden = hidden | mask.bool()[:, None, :]

@@ -130,7 +130,7 @@ class BaseModel:
     Attributes:
         weights: alternating matrices ``(in, out)`` and biases ``(out,)``, with tanh between the
             layers.
-        prior: log-probabilities by `table_of`, innings and over, ``(TABLES, 2, 20, 11)``.
+        prior: log-probabilities by kind of cricket, innings and over, ``(TABLES, 2, 20, 11)``.
         everything: log-probabilities over all balls, ``(11,)``.
     """
 
@@ -140,7 +140,8 @@ class BaseModel:
 
     @property
     def last_over(self) -> Floats:
-        """The outcome probabilities in the last over of a chase, by `table_of` ``(TABLES, 11)``."""
+        """Outcome probabilities in the last over of a chase, by kind of cricket ``(TABLES, 11)``.
+        """
         odds = np.exp(self.prior[:, 1, -1].astype(np.float64))
         probabilities: Floats = odds / odds.sum(-1, keepdims=True)
         return probabilities

@@ -253,7 +253,7 @@ def identities(matches: Iterable[Match]) -> frozenset[int]:
 
 
 def distinct_matches(matches: Iterable[Match]) -> Iterator[Match]:
-    """Yield each match once. Matches with the same day, sides and balls are the same match."""
+    """Yield each match once. Matches with the same day, sides and balls count as one match."""
     hashes: set[int] = set()
     for match in matches:
         balls = tuple(
@@ -455,9 +455,9 @@ T = TypeVar("T", bound=Trained)
 class Timeline(Generic[T]):
     """A predictor whose ratings can be computed for any date.
 
-    For a match after the predictor's own ratings, these are updated with the matches of the history
-    in between. For an earlier match, ratings are computed from the history alone. If the history is
-    ``None``, the predictor is used unchanged for every match.
+    For a match after the last day of the predictor's own ratings, the ratings are updated with the
+    matches of the history in between. For an earlier match, ratings are computed from the history
+    alone. If the history is ``None``, the predictor is used unchanged for every match.
     """
 
     def __init__(self, predictor: T, history: Iterable[Match] | None) -> None:

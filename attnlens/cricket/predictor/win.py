@@ -124,8 +124,8 @@ def states_before(innings: Innings, quota: float) -> States:
 def states_then(innings: Innings, quota: float) -> States:
     """Return the state after every delivery, as arrays ``(deliveries,)``.
 
-    This is the state before the next delivery. It therefore includes penalty runs awarded in
-    between.
+    Except after the last delivery, this is the state before the next delivery. It therefore
+    includes penalty runs awarded in between.
     """
     before, last = states_before(innings, quota), innings.deliveries[-1]
     final = (
@@ -196,7 +196,7 @@ _LOW, _HIGH = 1, 13
 def balls_available(balls: Floats, wickets: Floats, per_wicket: float) -> Floats:
     """Return the number of balls that a side is likely to face.
 
-    It is limited by the balls left, and by ``per_wicket`` balls for each wicket in hand.
+    The number is limited by the balls left, and by ``per_wicket`` balls for each wicket in hand.
     """
     lasting = wickets * per_wicket
     together: Floats = balls * lasting / np.sqrt(balls**2 + lasting**2).clip(1e-6)
@@ -216,7 +216,7 @@ def chase_features(
     """Return the inputs of the model of a chase's log-odds, ``(..., features)``.
 
     The first `N_RISING` features never fall when fewer runs are needed or more wickets are in hand.
-    Their weights are not negative.
+    The fitted weights of these features are not negative.
     """
     needed, left = np.maximum(needed, 0.5), np.maximum(left, 0.5)
     rate, share = run_rate(level, batting), left / FULL_BALLS
@@ -267,7 +267,7 @@ N_BRINGING: Final = 3 * len(_RESOURCES)
 def variance_features(left: Floats, wickets: Floats, level: Floats, batting: Floats) -> Floats:
     """Return the inputs of the model of the variance of the remaining runs.
 
-    Their weights are not negative.
+    The fitted weights of these inputs are not negative.
     """
     rate = run_rate(level, batting)
     runs = [rate * balls_available(left, wickets, per_wicket) for per_wicket in (_TYPICAL, 40)]
@@ -332,8 +332,7 @@ class WinModel:
         quantiles: the `N_QUANTILES` quantiles of a total's difference from its mean, in standard
             deviations.
         last_over: the outcome probabilities in the last over of a chase, by kind of cricket
-            ``(kinds, 11)``. With these probabilities `finish_values` evaluates the last balls of a
-            chase.
+            ``(kinds, 11)``. `finish_values` uses them for the last balls of a chase.
     """
 
     chase: Floats
@@ -387,10 +386,7 @@ class WinModel:
     def _finishing(
         self, contest: Contest, needed: Floats, states: States, left: int, exact: Floats
     ) -> Floats:
-        """Return the values of a chase with at most ``left`` balls left.
-
-        A state with fewer balls left keeps its own number.
-        """
+        """Return the values of chase states as if at most ``left`` balls were left."""
         balls = np.minimum(states.left, left)
         at = (needed.clip(0, len(exact) - 1), balls, states.wickets)
         share = ((FINISH + 1 - balls) / FINISH).clip(0, 1)
@@ -616,9 +612,9 @@ def players_added(match: Match, ledger: WinLedger) -> tuple[WinAdded, ...]:
     """Return the win probability added by every player who took part in a ball, largest first.
 
     The points of a ball, extras included, go to the batter who faced it and, with the opposite
-    sign, to the bowler. A wicket that is not credited to the bowler, such as a run out, is assigned
+    sign, to the bowler. If a wicket is not credited to the bowler, such as a run out, the points go
     to the batter who is out and to the first named fielder, or to the bowler if no fielder is
-    named. The points of a revised target are not assigned.
+    named. The points of a revised target go to no player.
     """
     balls = {
         (side.number, ball.index): (side, ball)

@@ -97,7 +97,6 @@ def training_batch(innings: Sequence[InningsArrays]) -> tuple[Batch, Tensor]:
     real = stacked([np.ones(len(arrays), bool) for arrays in innings], length)
     order = torch.ones(length, length, dtype=torch.bool).tril(-1)
     visible = order & real[:, None, :]
-    # Padding queries are put into over 0, so that distances in overs stay small.
     batch = {
         "graph_data": query_side(innings, length),
         "sequence": {
