@@ -343,7 +343,7 @@ class HeadStudy:
 
     @cached_property
     def rows(self) -> dict[str, list[list[Json]]]:
-        """The relation figures by scale, head and relation."""
+        """The figures of `relation_rows`, by scale, head and relation."""
         looks = self.recorded.looks
         return {scale: relation_rows(look, self.bootstrap) for scale, look in looks.items()}
 

@@ -179,7 +179,7 @@ def _draw_effects(
 
 
 def _correlated(normals: Sequence[float], correlation: Sequence[Row]) -> list[float]:
-    """Give independent normal numbers a correlation, by multiplying with its Cholesky factor."""
+    """Give independent normal numbers a correlation, with the Cholesky factor of its matrix."""
     factor: list[list[float]] = []
     for i, row in enumerate(correlation):
         line: list[float] = []

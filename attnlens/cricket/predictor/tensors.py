@@ -140,8 +140,7 @@ class BaseModel:
 
     @property
     def last_over(self) -> Floats:
-        """Outcome probabilities in the last over of a chase, by kind of cricket ``(TABLES, 11)``.
-        """
+        """Outcome probabilities in a chase's last over, by kind of cricket ``(TABLES, 11)``."""
         odds = np.exp(self.prior[:, 1, -1].astype(np.float64))
         probabilities: Floats = odds / odds.sum(-1, keepdims=True)
         return probabilities
