@@ -501,8 +501,8 @@ def name_heads(
 def name_head(study: HeadStudy, scale: str, head: int, *, thorough: bool = True) -> HeadName:
     """Return the name of one head.
 
-    With ``thorough``, every candidate relation is tested; otherwise testing stops at the first
-    relation that passes. The name is the same.
+    With ``thorough``, every candidate relation is tested. Otherwise testing stops at the first
+    relation that passes, which gives the same name.
     """
     if not len(study.sample) or not study.can_name(scale, head):
         return HeadName(UNSPECIALISED)

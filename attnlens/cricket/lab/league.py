@@ -179,7 +179,7 @@ def _draw_effects(
 
 
 def _correlated(normals: Sequence[float], correlation: Sequence[Row]) -> list[float]:
-    """Give independent normal numbers a correlation, with the Cholesky factor of its matrix."""
+    """Convert independent normal numbers to correlated ones, with the Cholesky factor."""
     factor: list[list[float]] = []
     for i, row in enumerate(correlation):
         line: list[float] = []

@@ -126,7 +126,8 @@ def calibration_beside(checkpoint: Path, sha256: str, *, shipped: bool) -> Calib
 
     Args:
         sha256: the digest of the checkpoint.
-        shipped: whether the checkpoint comes with attnlens. The digest of its table is not checked.
+        shipped: whether the checkpoint comes with attnlens; the table may then be for another
+            digest.
 
     Raises:
         CheckpointError: the table's file is damaged, or it is not a calibration table.

@@ -114,8 +114,8 @@ class WithinBallEncoder(nn.Module):
         """Return the ball's vector ``(..., hidden_dim)`` from its nodes, and the attention weights.
 
         Layers are read from the top down; a layer without a node in ``nodes`` is skipped. The
-        attention weights over the nodes of each layer are ``(..., node)``, by the layer's name.
-        Those over the layers are ``(..., layer)``, under ``layers``, and 0 for a skipped layer.
+        weights over a layer's nodes are ``(..., node)``, under the name of the layer. The weights
+        over the layers are ``(..., layer)``, under ``layers``. The weight of a skipped layer is 0.
         """
         empty = torch.zeros_like(next(iter(nodes.values())))
         above, rows, weights, absent = empty, [], {}, []
