@@ -25,8 +25,8 @@ def hidden_softmax(logits: Tensor, hidden: Tensor | None = None) -> Tensor:
         hidden: a boolean mask, broadcastable to ``logits``; true if the key is hidden.
 
     Returns:
-        Attention weights, ``(..., query, key)``. Each row sums to 1, or is all 0 if every key is
-        hidden. In the second case, a plain softmax would return NaN.
+        Attention weights, ``(..., query, key)``. Each row sums to 1. If every key is hidden, the
+        row is all 0; a plain softmax would return NaN.
     """
     if hidden is None:
         return logits.softmax(-1)

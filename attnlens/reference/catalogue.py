@@ -1,7 +1,7 @@
 """The catalogue of reference models: the purpose, the source and the input format of each model.
 
 An entry refers to its functions as ``"module:function"``, so listing the models does not import
-them. The models in this file belong to no domain. The package of a domain adds its own models.
+them. The models in this file do not depend on a domain. Each domain adds its own models.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ class WordAblations:
     answer: Tensor
 
     def without(self, way: str, sets: Sequence[WordSet]) -> Floats:
-        """Return the probability of each answer token for each hidden set, ``(set, token)``.
+        """Return the probability of each answer token while a set is hidden, ``(set, token)``.
 
         Args:
             way: how words are hidden, one of `WAYS`.
@@ -107,7 +107,7 @@ class TokenClaim:
         weight: the share of the token's cross-attention on these words.
         probability, without: the token's probability with all words, and with these words hidden.
         points: ``without`` minus ``probability``, in percentage points.
-        effect_nats: the effect in nats. All other tokens count as one outcome.
+        effect_nats: the effect of hiding the words, with all other tokens as one outcome.
         controls: the number of control sets.
         p, q: the p-value, and the q-value corrected for the number of claims.
         reason: why there is no verdict, or why the verdict is not *supported*.
@@ -157,7 +157,7 @@ def check_tokens(
     probabilities = dict(zip(word_sets, ablations.without(way, word_sets), strict=True))
 
     def answer_of(sets: Sequence[WordSet]) -> list[Floats]:
-        """Return the token probabilities ``(token,)`` for each hidden set, computed only once."""
+        """Return the probabilities ``(token,)`` with each set hidden; compute no set twice."""
         new = [words for words in dict.fromkeys(sets) if words not in probabilities]
         probabilities.update(zip(new, ablations.without(way, new), strict=True) if new else {})
         return [probabilities[words] for words in sets]
@@ -282,7 +282,7 @@ class TextExplanation:
 def explain_text(
     model: TextModel, text: str, *, evidence: bool = True, seed: int = 0
 ) -> TextExplanation:
-    """Return the model's answer to a sentence, and the words that each token came from.
+    """Return the model's answer to a sentence, with tested claims about the words it came from.
 
     Args:
         evidence: whether to test the claims about all tokens; see `check_tokens`.

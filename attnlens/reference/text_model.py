@@ -249,10 +249,9 @@ def _rows(content: bytes, separator: str) -> Iterator[tuple[int, list[str]]]:
 class HeldOutRule:
     """The rule that decides which pairs are held out from training.
 
-    A hash of the input decides for each pair. The same sentence is therefore on the same side of
-    the split in every file, so a training input is never a held-out input. In addition, all pairs
-    of some *combinations* are held out. The combination of an answer is the answer without its
-    first tokens, which may be names.
+    A hash of the input decides for each pair, so the same input is held out in every file. In
+    addition, all pairs of some *combinations* are held out. The combination of an answer is the
+    answer without its first tokens, which may be names.
 
     Attributes:
         share: the share of inputs that are held out.
@@ -332,7 +331,7 @@ class TextModel:
         source, target: the vocabularies of the input and of the answer.
         metadata: the checkpoint's metadata: the data, the `HeldOutRule`, the `TextRecipe` and the
             accuracy.
-        sha256: the SHA-256 of the checkpoint file; empty for a model that was not loaded.
+        sha256: the SHA-256 of the checkpoint file; empty if the model was not loaded.
     """
 
     network: Seq2Seq

@@ -102,7 +102,7 @@ class FeedForward(nn.Module):
 
 
 class AddAndNorm(nn.Module):
-    """The sum and norm ``LN(ΔX + X)`` with ``LN(y) = γ (y - mean) / √(variance + ε) + β``."""
+    """The layer ``LN(ΔX + X)``, where ``LN(y) = γ (y - mean) / √(variance + ε) + β``."""
 
     def __init__(self, sizes: Seq2SeqSizes) -> None:
         super().__init__()
@@ -110,7 +110,7 @@ class AddAndNorm(nn.Module):
         self.norm = nn.LayerNorm(sizes.width, eps=sizes.eps)
 
     def forward(self, x: Tensor, change: Tensor) -> Tensor:
-        """Return the norm of ``change + x``; all three have the shape ``(..., d)``."""
+        """Return the layer norm of ``change + x``; both have the shape ``(..., d)``."""
         change = step(r"\Delta X", self.dropout(change), "what the sub-layer adds")
         added = step("Y", change + x, "the sum")
         normed: Tensor = self.norm(added)
@@ -225,7 +225,7 @@ class Seq2Seq(nn.Module):
         self.b_out = nn.Parameter(torch.zeros(sizes.target_words))
 
     def forward(self, source: Tensor, target: Tensor) -> Tensor:
-        """Return the logits of the token after each token of an answer.
+        """Return the logits of the next token at each position of an answer.
 
         The logits have the shape ``(batch, target, target_words)``.
 
@@ -254,7 +254,7 @@ class Seq2Seq(nn.Module):
 
     @torch.no_grad()
     def generate(self, source: Tensor) -> GeneratedAnswer:
-        """Write an answer to each input: always the most probable token, until ``<eos>``.
+        """Write an answer to each input: append the most probable token until ``<eos>``.
 
         An answer also ends after ``target_length`` tokens.
 

@@ -226,7 +226,7 @@ def constants_of(leaves: Iterable[Expression]) -> dict[int, Symbol]:
 
 
 def _is_later(value: Tensor) -> bool:
-    """Return whether a mask is true exactly if the key comes after the query."""
+    """Return whether a mask is true for all keys after the query, and only for them."""
     if value.dtype != torch.bool or value.dim() < 2:
         return False
     queries, keys = value.shape[-2:]

@@ -174,7 +174,7 @@ class Graph:
         return expression
 
     def written_into(self, tensor: Tensor) -> None:
-        """Mark all tensors that share memory with a tensor changed in place as changed too."""
+        """Record an in-place change of a tensor, also for all tensors that share its memory."""
         made, memory = self.of(tensor), memory_of(tensor)
         aliases = {id(alias): alias for alias in self._alive if alias is not tensor}
         for alias in aliases.values():
@@ -290,7 +290,7 @@ class Call:
 
 
 Translator = Callable[[Call], Expression | None]
-"""A function that returns the expression of a call's result, or ``None`` if there is none."""
+"""A function that returns the expression of a call, or None if it cannot translate the call."""
 
 
 Array = NDArray[Any]

@@ -41,7 +41,7 @@ from attnlens.reference.symbolic.torch_calls import (
 )
 
 _MAX_INLINED_OPERATIONS: Final = 10
-"""A submodule with at most this many operations may be written in full, without inner names."""
+"""Results inside a submodule with at most this many operations can stay without names."""
 
 _MIN_REPEATED_OPERATIONS: Final = 4
 """An expression with at least this many operations gets a name if it is used repeatedly."""
@@ -258,7 +258,7 @@ class _TorchCalls(TorchFunctionMode):
     def _written_out(
         self, name: str, results: list[Tensor], args: tuple[Any, ...], by_name: Options
     ) -> bool:
-        """Record a single attention call as steps, and return True if their result is the same."""
+        """Record the steps of a fused attention call; return False if their result differs."""
         graph, before = self._graph, len(self._graph.steps)
 
         def say(symbol: str, value: Tensor, description: str) -> Tensor:

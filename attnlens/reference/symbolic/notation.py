@@ -89,7 +89,7 @@ def _plain_command(match: re.Match[str]) -> str:
 
 
 _MAX_LABEL_PARTS: Final = 3
-"""The maximum number of path parts in a label. If they are not unique, the label is the path."""
+"""The maximum number of path parts in a label. If more are needed, the label is the path."""
 
 
 def labels(paths: Iterable[str]) -> dict[str, str]:
@@ -262,7 +262,7 @@ class Writer:
         return written if holds >= strength else self._form("parentheses", written)
 
     def _signs(self, text: str) -> str:
-        """Return the text; if LaTeX is written, with its signs as LaTeX commands."""
+        """Return the text unchanged, or with LaTeX commands for its signs if `latex` is true."""
         for sign, latex in _SIGNS.items() if self.latex else ():
             text = text.replace(sign, latex)
         return text
@@ -321,7 +321,7 @@ class Writer:
         return f"{self._held(first, ATOM)}{between}{self._held(second, PRODUCT)}", PRODUCT
 
     def _inverse(self, value: float) -> str:
-        """Return ``1 / value`` as text if it is an integer or the root of one, else ``""``."""
+        """Return ``1 / value`` as text if it is an integer or an integer's root, else ``""``."""
         if not 0 < value < 1:
             return ""
         if root := root_of(1 / value):
@@ -442,7 +442,7 @@ def reduced_axes(expression: Expression) -> list[int] | None:
 
 
 def over_another_axis(expression: Expression) -> bool:
-    """Return whether an operation works along selected axes other than only the last axis."""
+    """Return whether an operation works along particular axes, and not just along the last one."""
     places = reduced_axes(expression)
     return places is not None and places != [len(expression.parts[0].shape) - 1]
 

@@ -1,8 +1,8 @@
 """Translate calls of torch functions into operations of the graph.
 
 A call that only rearranges numbers is repeated on the positions of the numbers, to find out where
-they went. A call that computes all of attention is written out step by step, and the result of the
-steps is compared with the result of the call.
+the numbers went. A fused attention call is written out step by step, and the result of the steps is
+compared with the result of the call.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def _moved(call: Call) -> Expression | None:
         return call.made("transpose", x, axes=axes)
     if _is_parted(x) and _alike(after, before.transpose(-2, -3)):
         (inner,) = x.parts
-        width = inner.axes[-1] if x.shape[-2] == 1 else None  # a single head keeps the axis
+        width = inner.axes[-1] if x.shape[-2] == 1 else None  # a single head has the full width
         axes = (*inner.axes[:-2], "head", inner.axes[-2], width)
         return call.made("split", inner, axes=axes, heads=x.shape[-2], into=x.shape[-2])
     return call.made("moved", x, axes=axes, places=after.numpy())
@@ -102,7 +102,7 @@ def _moved(call: Call) -> Expression | None:
 
 def _copied(call: Call) -> Expression | None:
     if any(isinstance(arg, Tensor) for arg in (*call.args[1:], *call.kwargs.values())):
-        return None  # the result may depend on the input
+        return None  # where the numbers go may depend on the input
     places = call.function(
         torch.arange(math.prod(call.x.shape)).view(call.x.shape), *call.args[1:], **call.kwargs
     )
@@ -181,7 +181,7 @@ _PARTING: Final = {"chunk": 2, "split": 2, "split_with_sizes": 2, "tensor_split"
 
 
 def parted(call: Call, name: str, pieces: tuple[Any, ...]) -> bool:
-    """Translate each piece of a function in `_PARTING`; return False for other functions."""
+    """Translate the pieces that a function in `_PARTING` returns; return False for others."""
     axis_index = _PARTING.get(name)
     if axis_index is None:
         return False
@@ -465,7 +465,7 @@ FUNCTIONS: Final[Mapping[str, Translator]] = {
     ),
     **{name: call for call, names in _LAYOUT_CALLS for name in names.split()},
 }
-"""The translator of each torch function or method, by name without outer underscores."""
+"""The translator of each torch function or method, by its name without underscores at the ends."""
 
 
 _SIGNATURE: Final = inspect.signature(F.multi_head_attention_forward)
@@ -475,7 +475,7 @@ NameStep = Callable[[str, Tensor, str], Tensor]
 """A function ``say(symbol, value, description)`` that names a step and returns its value."""
 
 NamePart = Callable[[Tensor, Tensor, int, str], Tensor]
-"""A function ``part(packed, rows, index, symbol)`` that gives rows of a parameter a symbol."""
+"""A function ``part(packed, rows, index, symbol)`` that gives some rows of a parameter a symbol."""
 
 WrittenOut = Callable[..., tuple[Tensor, Tensor] | None]
 
