@@ -1,4 +1,4 @@
-"""Read match files into `Match` values, and read earlier matches for ratings to learn from.
+"""Read match files into `Match` objects, and read the earlier matches that ratings learn from.
 
 The formats in `_FORMATS` are tried in order. The first `Format` that recognises a file reads it.
 """
@@ -51,11 +51,11 @@ def read_match(source: str | PathLike[str], *, growing: bool = False) -> Match:
     Args:
         source: a path, ``archive.zip::member``, or ``file::match_id`` for a file that holds several
             matches.
-        growing: leave out a last line that does not end in a line break, since a program may still
-            be writing it.
+        growing: whether to ignore a last line without a line break, because a program may still be
+            writing that line.
 
     Raises:
-        MatchFileError: the file cannot be read; the message says why, and on which line.
+        MatchFileError: the file cannot be read, or it holds no match or several matches.
     """
     location = source_of(source)
     file = open_one(location)
@@ -88,11 +88,11 @@ def read_matches(
     on_error: Literal["stop", "skip"] = "stop",
     skipped: list[MatchFileError] | None = None,
 ) -> Iterator[Match]:
-    """Yield the matches of a file, a zip or a folder (with the folders and zips in it).
+    """Yield the matches of a file, a zip or a folder, including the folders and zips in the folder.
 
-    Files are read in order of name. README files, ``_info.csv`` files, tables of results and files
-    of other kinds are left out. ``all_matches.csv`` is left out if its folder also holds the single
-    matches.
+    Files are read in the order of their names. README files, ``_info.csv`` files, tables of results
+    and files of other kinds are ignored. ``all_matches.csv`` is ignored if its folder also holds
+    one file per match.
 
     Args:
         on_error: ``stop`` raises at the first match that cannot be read; ``skip`` continues with
@@ -100,8 +100,8 @@ def read_matches(
         skipped: a list to which ``skip`` adds one error for each match or file that cannot be read.
 
     Raises:
-        MatchFileError: the source cannot be opened; raised during iteration if a match cannot be
-            read.
+        MatchFileError: the source cannot be opened, or a match cannot be read and ``on_error`` is
+            ``stop``. The second error is raised during iteration.
         InputError: ``on_error`` is neither ``stop`` nor ``skip``.
     """
     if on_error not in ("stop", "skip"):
@@ -116,7 +116,7 @@ def read_matches(
 
 
 def _matches(source: Source, refused: list[MatchFileError] | None) -> Iterator[Match]:
-    """Yield every match. Errors are added to ``refused``, or raised if ``refused`` is None."""
+    """Yield every match. Add errors to ``refused``, or raise them if ``refused`` is None."""
     for file in _files(source, refused):
         try:
             add = None if refused is None else refused.append
@@ -128,9 +128,6 @@ def _matches(source: Source, refused: list[MatchFileError] | None) -> Iterator[M
 
 
 def _files(source: Source, refused: list[MatchFileError] | None) -> Iterator[MatchFile]:
-    """Yield every file that holds matches. Errors are added to ``refused``, or raised if it is
-    None.
-    """
     if not source.is_collection:
         yield open_one(source)
         return
@@ -152,7 +149,7 @@ def _files(source: Source, refused: list[MatchFileError] | None) -> Iterator[Mat
 
 
 def member_names(path: str | PathLike[str]) -> list[str]:
-    """Return the names of the files in a zip or folder that have the suffix of a match file."""
+    """Return the names of the JSON and CSV files in a zip or folder, except ``_info.csv`` files."""
     files = [file for file in files_in(Path(path)) if isinstance(file, MatchFile)]
     return [
         file.display.removeprefix(f"{path}{MEMBER_SEPARATOR}") for file in files if file.expected
@@ -160,7 +157,7 @@ def member_names(path: str | PathLike[str]) -> list[str]:
 
 
 def describes_matches(path: str | PathLike[str]) -> bool:
-    """Return whether a file holds matches, or facts about the matches in files beside it."""
+    """Return whether a path leads to matches, to a table of results or to an ``_info.csv``."""
     if str(path).endswith(INFO_SUFFIX):
         return True
     with suppress(MatchFileError):
@@ -210,15 +207,16 @@ def matches_to_learn(
     report: Report = silent,
     progress_text: str = "reading the history: {} matches",
 ) -> Iterator[Match]:
-    """Yield every match in the sources, for ratings to learn from.
+    """Yield every match in the sources. Ratings learn from these matches.
 
     Args:
         skipped: a list to which the errors of unreadable files are added.
-        report: called with ``progress_text`` and the number of matches, and with an empty text at
-            the end.
+        report: called with a progress message after every 20 matches, and with an empty text at the
+            end.
+        progress_text: the progress message, in which ``{}`` is replaced by the number of matches.
 
     Raises:
-        InputError: the sources hold no match.
+        InputError: the sources hold no match that can be read.
     """
     number = 0
     for source in sources:
@@ -238,16 +236,19 @@ def matches_to_learn(
 
 
 class History:
-    """Earlier matches, read when they are first needed. An iterator is read once and cached.
+    """Earlier matches, which are read during iteration.
+
+    Files are read again in each iteration. If the source is an iterator, its matches are read once
+    and kept.
 
     Args:
-        source: matches, or the path of a file, a folder or a zip to read them from.
-        report: called with lines of progress.
+        source: the matches, or the path of a file, folder or zip that holds them.
+        report: called with progress messages.
         tell: called with a warning if some files cannot be read.
-        sources: several files, folders and zips, instead of ``source``.
+        sources: the paths of several files, folders and zips, instead of ``source``.
 
     Attributes:
-        skipped: the errors of files that could not be read.
+        skipped: the errors of the files that could not be read in the latest iteration.
     """
 
     def __init__(
@@ -265,7 +266,7 @@ class History:
         self._source: Any = source
         self._matches: Any = source
         if self.path is None and isinstance(source, Collection):
-            # The caller may change the list later, so its present matches are copied.
+            # A copy, because the caller may change the list later.
             self._matches = tuple(source)
         self._report = report
         self._lock = threading.Lock()
@@ -274,7 +275,7 @@ class History:
         """Iterate over every match.
 
         Raises:
-            InputError: there is no match, or the iterator given as the source was already used up.
+            InputError: there is no match, or the iterator given as the source is exhausted.
         """
         if self._sources:
             return self._read()
@@ -296,7 +297,7 @@ class History:
             self._tell(f"{lost}, and taught nothing, such as {self.skipped[0]}")
 
     def is_same(self, source: Iterable[Match] | File) -> bool:
-        """Return whether ``source`` is the same object, the same file or the same matches."""
+        """Return whether ``source`` is this history's path or object, or holds the same matches."""
         if self.path is not None:
             return source == self.path
         if isinstance(self._source, Collection) and isinstance(source, Collection):
@@ -306,20 +307,20 @@ class History:
 
 
 SETTLED: Final = 2.0
-"""Seconds without a change after which a last line without a line break is read as complete."""
+"""Seconds without a change after which a file is settled: its last line is read as complete."""
 
 _MAX_BALLS_CORRECTED = 6
-"""The most balls that a correction may remove; a file that loses more is treated as damaged."""
+"""The most balls that a correction may remove. If a file loses more, its new content is refused."""
 
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """The current state of a match, and the balls that are new since the last reading.
+    """The current state of a match, and the balls that were added since the last reading.
 
     Attributes:
         bowled: the new balls, in order.
         corrected: whether an earlier ball has changed.
-        another: whether the file now holds a different match, so that all its balls are new.
+        another: whether the file now holds a different match; all balls of this match are new.
     """
 
     match: Match
@@ -339,15 +340,16 @@ class Growing:
     Args:
         source: the file, or ``archive.zip::member``.
         clock: a function that returns seconds, from any origin.
-        match: the match as already read, which `newer` compares with. This match is kept if the
-            file is deleted, cannot be read, loses balls or holds another match.
+        match: the match from an earlier reading. `newer` keeps this match if the file is deleted,
+            cannot be read, loses more than six balls or holds another match.
 
     Attributes:
-        error: the reason why the last reading failed, or ``None``.
+        error: the error of the last reading, or ``None`` if the reading succeeded.
         settled: whether the file has not changed for `SETTLED` seconds.
-        as_of: the time when ``match`` was read, in seconds since 1970; before the first reading,
-            the time when the file was written.
-        trouble: why the settled file differs from ``match``, in one line, or ``None``.
+        as_of: the time in seconds since 1970 at which `newer` last changed ``match``. Before that,
+            the time when the file was last modified, or when this object was created without a
+            match.
+        trouble: one line that says why the settled file is not used, or ``None``.
     """
 
     def __init__(
@@ -374,9 +376,8 @@ class Growing:
         """Return the new state and the new balls, or ``None`` if nothing is new or the file cannot
         be read yet.
 
-        A program may still be writing a line or a document. A last line without a line break is
-        left for the next call. A file that cannot be read is tried again after it has changed or
-        settled.
+        A program may still be writing the file. A last line without a line break is therefore left
+        for a later call. A file that cannot be read is read again after it has changed or settled.
         """
         time_now, signature = self._clock(), _signature(self.source)
         if signature != self._signature:
@@ -386,7 +387,7 @@ class Growing:
         else:
             self.settled = True
         if signature is None:
-            # The file is being replaced; if it is still missing once settled, it was deleted.
+            # A program may be replacing the file. If it stays missing, it was deleted.
             if self.settled:
                 self.error = MatchFileError("no such file", path=self.source)
             return None
@@ -396,7 +397,7 @@ class Growing:
             self.error = error
             return None
         if _signature(self.source) != signature:
-            return None  # the file was written to during the reading
+            return None  # the file changed while it was read
         self.error = None
         return self._news(match)
 
@@ -415,7 +416,7 @@ class Growing:
         return News(match, bowled, corrected, another)
 
     def newer(self) -> Match | None:
-        """Return the match if it continues the previous one and has changed since the last call."""
+        """Return the match if it changed since the last call and continues the previous state."""
         news, previous, name = self.poll(), self.match, os.path.basename(self.source)
         if news is not None:
             self._refusal = None if previous is None else _refusal(previous, news.match)
@@ -443,7 +444,10 @@ def _balls(match: Match) -> dict[BallReference, Delivery]:
 
 
 def _signature(source: str) -> tuple[int, int, int] | None:
-    """The time, size and inode of the file on disk; for a member of a zip, those of the zip."""
+    """Return the modification time, size and inode of the file (of the zip, for a member of one).
+
+    Return ``None`` if there is no such file.
+    """
     try:
         status = os.stat(source if os.path.exists(source) else source.partition("::")[0])
     except OSError:

@@ -1,6 +1,6 @@
 """Build deliveries, innings and matches while a file is read, and apply the rules of cricket.
 
-Every filled gap, every oddity and every doubt becomes a sentence in the match's notes.
+The match's notes list every value that was inferred, every oddity and every doubt.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from attnlens.cricket.match.scan import Case, InningsScan, Stated, listing
 from attnlens.cricket.readers.text import MAX_RUNS_A_BALL
 
 MAX_BALLS_AN_INNINGS = 4000
-"""The most deliveries accepted in an innings; the longest innings on record had some 2,100."""
+"""The most deliveries accepted in an innings; the longest innings on record had about 2,100."""
 
 MAX_INNINGS = 20
-"""The most innings accepted in a match; the most seen in a file is eight, super overs included."""
+"""The most innings accepted in a match. The most seen in a file is eight, super overs included."""
 
 _NO_EXTRAS = Facts()
 _MAX_ODDITIES = 50
@@ -41,14 +41,16 @@ _OFF_THE_BAT = tuple(
 )
 
 _delivery: Callable[[tuple[Any, ...]], Delivery] = partial(tuple.__new__, Delivery)
-"""Build a delivery from its fields in order. This takes half the time of the normal constructor,
-and most of the reading time goes into building deliveries.
+"""Build a delivery from its fields in order, in half the time of the normal constructor.
+
+Building deliveries takes most of the reading time.
 """
 
 
 class People(dict[str, Player]):
-    """Players by their names in the file, created on first use. A key that is no name raises
-    `TypeError`.
+    """A mapping from each name in the file to its player, who is created on first use.
+
+    A key that is not a name raises `TypeError`.
     """
 
     def __init__(self, registry: Mapping[str, str]) -> None:
@@ -73,15 +75,16 @@ class People(dict[str, Player]):
 
 @dataclass
 class InningsDraft:
-    """An innings while it is read; ``None`` marks a value that the format does not state.
+    """An innings that is being read. ``None`` means that the format does not state the value.
 
     Attributes:
-        labels_count_legal: whether a wide has the same label as the next ball, as on television.
-        miscounted: the overs that the umpires miscounted according to the file, and the number of
-            legal balls in each.
-        restored: labels that had lost their last zero and were corrected.
+        labels_count_legal: whether labels count only legal balls, so that a wide has the same label
+            as the next ball.
+        miscounted: the number of legal balls in each over that the umpires miscounted, according to
+            the file.
+        restored: the corrected labels, from which a spreadsheet had removed the last zero.
         wickets: the number of wickets that count for the score.
-        legal_in_over: the number of legal balls in the last over.
+        legal_in_over: the number of legal balls so far in the current over.
         claims, substitutes, unnamed: as in `InningsScan`.
     """
 
@@ -131,10 +134,10 @@ class InningsDraft:
 
         Args:
             over: the over number in the file, from 0.
-            runs_batter, runs_extras: from 0 to `MAX_RUNS_A_BALL`.
+            runs_batter, runs_extras: each from 0 to `MAX_RUNS_A_BALL`.
             extras: runs by kind, which add up to ``runs_extras``; zeros are allowed.
-            label, actual_delivery: the values in the file; a difference from the rules is noted as
-                an oddity.
+            label, actual_delivery: the values in the file. A value that differs from the derived
+                one is noted as an oddity.
         """
         if over != self._over:
             self._over, self._in_over, self.legal_in_over = over, 0, 0
@@ -188,7 +191,7 @@ class InningsDraft:
             self.legal_in_over += 1
 
     def _check_label(self, label: str, by_rule: str, actual: str) -> str:
-        """Return the file's label, corrected if a spreadsheet changed 0.10 to 0.1."""
+        """Return the label in the file, or 0.10 if a spreadsheet changed 0.10 to 0.1."""
         if self.labels_count_legal:
             if label != actual:
                 self._odd(f"ball {actual} by count is labelled {label}")
@@ -205,7 +208,7 @@ class InningsDraft:
 
     @property
     def total(self) -> int:
-        """The runs of the innings, penalty runs included."""
+        """The runs of the innings, including penalty runs."""
         return self._score + self.penalty_after
 
     @property
@@ -213,7 +216,7 @@ class InningsDraft:
         return max((ball.over for ball in self.deliveries), default=-1)
 
     def odd_labels(self) -> str:
-        """Return a description of the odd labels."""
+        """Return a description of the labels that do not follow from the order of the balls."""
         labels = Counter(ball.label for ball in self.deliveries) if self.oddities else {}
         repeated = [label for label, times in labels.items() if times > 1]
         if repeated and not self.labels_count_legal:
@@ -253,9 +256,10 @@ _MAX_LIMITED_OVERS = 60
 
 @dataclass
 class MatchDraft:
-    """A match while it is read; ``None`` and empty values mark what the format does not state.
+    """A match that is being read. An empty value or ``None`` means that the format lacks the fact.
 
-    ``stated`` holds what the file states besides the balls.
+    Attributes:
+        stated: the facts that the file states in addition to the balls.
     """
 
     match_id: str
@@ -288,8 +292,7 @@ class MatchDraft:
         if limited:
             self._settle_targets(balls_per_over)
             for innings in self.innings:
-                # If each side bats once, there are no declarations, so an unstated value means
-                # False.
+                # There are no declarations if each side bats once, so None becomes False.
                 innings.declared = bool(innings.declared)
         if not self.stated.exact:
             self.notes.append("penalty runs outside a delivery are not in this format: taken as 0")
@@ -323,7 +326,7 @@ class MatchDraft:
         return self._without_wrong_lengths(match) if doubts else match
 
     def _without_wrong_lengths(self, match: Match) -> Match:
-        """Return the match with derived overs wherever the balls contradict a target's overs."""
+        """Return the match, with the derived overs in each target that the balls contradict."""
         wrong = {
             statement.field: statement.derived
             for statement in match.statements
@@ -376,7 +379,7 @@ class MatchDraft:
             self.overs = _TWENTY
 
     def _limited(self) -> bool:
-        """Return whether each side bats only once; False if that is unsure."""
+        """Return whether each side bats only once; False if that is uncertain."""
         if self.match_type in _UNLIMITED_TYPES:
             return False
         if self.overs is not None or self.match_type in _LIMITED_OVERS_TYPES:

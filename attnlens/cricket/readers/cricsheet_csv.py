@@ -1,10 +1,11 @@
 """Read tables of deliveries, and Cricsheet's two CSV formats: CSV2 and the original CSV 1.x.
 
 CSV2 ("Ashwin") has 22 or 27 columns: https://www.cricsheet.org/format/csv_ashwin/ (2.3.0). Facts
-that are not in its rows come from the ``_info.csv`` beside the file, if there is one.
-The original CSV has rows of ``version``, ``info`` and ``ball``:
-https://cricsheet.org/format/csv_original/ (1.8.0). A ball row has 16 fields, or 21 from version
-1.8.0 on, and can hold only one wicket.
+that are not in its rows come from the ``_info.csv`` in the same folder, if there is one.
+
+Every row of the original CSV is a ``version``, ``info`` or ``ball`` row:
+https://cricsheet.org/format/csv_original/ (1.8.0). A ball row has 16 fields, or 21 fields from
+version 1.8.0 on, and can hold only one wicket.
 """
 
 from __future__ import annotations
@@ -63,18 +64,18 @@ class MatchBuilder(Protocol):
 
 
 BeginMatch = Callable[["Table", str, list[str]], MatchBuilder]
-"""Creates the builder of a match from the table, the match's id and the first row of the match."""
+"""A function that creates a match's builder from the table, the match's id and its first row."""
 
 
 @dataclass(frozen=True)
 class TableFormat:
-    """A format of tables with a header, in which the rows of one match are adjacent.
+    """A table format with a header, in which the rows of a match are adjacent.
 
     Attributes:
-        recognized_by: the columns that only this format has.
+        recognized_by: a combination of columns that only this format has.
         required: the columns that every file of this format must have.
         id_column: the column that holds the match id.
-        reader: a function from a file to a function that creates the builder of each match.
+        reader: a function that receives the file and returns the `BeginMatch` for its matches.
     """
 
     recognized_by: frozenset[str]
@@ -91,8 +92,8 @@ class TableFormat:
         """Yield the matches of the table, or only the match with the id ``file.selected_id``.
 
         Args:
-            refused: called with the error of a match that cannot be read; without it, the error is
-                raised.
+            refused: called with the error of a match that cannot be read. If it is ``None``, the
+                error is raised.
         """
         begin, selected = self.reader(file), file.selected_id
         match_ids: dict[str | None, None] = {}
@@ -120,7 +121,7 @@ class TableFormat:
 
 
 Format = DocumentFormat | TableFormat
-"""A file format: it recognises its files and reads them."""
+"""A file format, which recognises its files and reads their matches."""
 
 
 def _build(
@@ -144,21 +145,21 @@ def _build(
 
 
 def header_of(file: MatchFile) -> list[str]:
-    """Return the column names in a file's first line, as far as that line is CSV."""
+    """Return the column names in a file's first line, without checking that the line is CSV."""
     line = file.head.lstrip(_BLANK_BYTES).partition(b"\n")[0]
     return [name.strip().strip('"') for name in line.decode("utf-8", "replace").split(",")]
 
 
 def _lines(stream: BinaryIO) -> Iterator[str]:
     encoding = "utf-8-sig"
-    # The limit prevents reading an endless line into memory.
+    # Without the limit, a file without line breaks would be read into memory as one line.
     while line := stream.readline(_MAX_LINE_BYTES):
         yield line.decode(encoding)
         encoding = "utf-8"
 
 
 class Table:
-    """A table with a header, read from the top.
+    """A table with a header, read row by row.
 
     Raises:
         MatchFileError: the table is empty or not UTF-8, or a column is missing or occurs twice.
@@ -216,7 +217,7 @@ class Table:
     def rows(self) -> Iterator[Row]:
         """Yield each row, or the error that describes what is wrong with the row.
 
-        A blank field is added at the end of each row; `picker` uses it for missing columns.
+        A blank field is added at the end of each row. `picker` returns it for missing columns.
         """
         width = len(self.header)
         while True:
@@ -237,10 +238,10 @@ class Table:
                 yield self.wrong(f"this row has {len(fields)} fields, the header {width}", cut)
 
     def by_match(self, id_column: str) -> Iterator[tuple[str | None, Row]]:
-        """Yield each row with the id of its match. A damaged row is assigned to the match before
-        it.
+        """Yield each row with the id of its match.
 
-        If the id is blank, the stem of the file's name is used.
+        A damaged row has the id of the row before it. If an id is blank, the file's name without
+        its suffix is used.
         """
         position = self.position(id_column)
         raw = match_id = None
@@ -251,15 +252,11 @@ class Table:
             yield match_id, row
 
     def position(self, column: str) -> int:
-        """Return the position of a column in a row, or the position of the blank field if it is
-        missing.
-        """
+        """Return the index of a column in a row, or of the blank field if the column is missing."""
         return self.header.index(column) if column in self.header else len(self.header)
 
     def picker(self, columns: Sequence[str]) -> Callable[[list[str]], tuple[str, ...]]:
-        """Return a function from a row to its fields in these columns; a missing column gives a
-        blank.
-        """
+        """Return a function that picks these columns from a row; a missing column is blank."""
         return itemgetter(*(self.position(column) for column in columns))
 
     def close(self) -> None:
@@ -277,8 +274,7 @@ _OF_A_BALL = (
 """The fields of a ball, with the names that Cricsheet's CSV2 uses."""
 
 _PARTICULARS = {"start_date": "dates", "season": "season", "venue": "venue"}
-"""Columns that repeat a fact about the match in every row, and the field that each column states.
-"""
+"""The columns that repeat a fact about the match in every row, with the field for each fact."""
 
 _ACTUAL_DELIVERY_SINCE = {1: (1, 8), 2: (2, 3)}
 """The versions of the original CSV and of CSV2 that introduced ``actual_delivery``."""
@@ -287,8 +283,9 @@ _BLANK = ("", "0")
 
 
 def _stated(info: InfoRows | None, major: int) -> Stated:
-    """Return the facts in the info rows, in the shape of Cricsheet's JSON; ``major`` is the format
-    version.
+    """Return the facts in the info rows, structured as in Cricsheet's JSON.
+
+    ``major`` is the major version of the CSV format.
     """
     since = _ACTUAL_DELIVERY_SINCE[major]
     if info is None:
@@ -308,14 +305,14 @@ class BallRows:
     """Builds one match from its rows.
 
     Args:
-        draft: the match with the facts that are known without the rows.
-        pick: a function from a row to its fields in the order of `_OF_A_BALL`, followed by any
-            number of fielders.
-        wrong: a function that creates an error with the number of the row's line.
+        draft: the match, with the facts that do not come from the rows of balls.
+        pick: a function that returns the fields of a row in the order of `_OF_A_BALL`, followed by
+            any number of fielders.
+        wrong: a function that creates an error with the line number of the current row.
         info: the info rows, which state the target of each innings.
         labels_count_legal: whether a wide has the same label as the next ball.
-        particulars: a function from a row to the columns of `_PARTICULARS`, for formats that have
-            these columns.
+        particulars: a function that returns a row's fields in the columns of `_PARTICULARS`, or
+            ``None`` if the format does not have these columns.
     """
 
     draft: MatchDraft
@@ -482,9 +479,7 @@ class Csv2Reader:
 
     @cached_property
     def _day_first(self) -> bool | None:
-        """Return whether dates have the day first, judged by the first unambiguous date; None if
-        there is none.
-        """
+        """Whether the day comes first in dates; None if every date of the file is ambiguous."""
         with closing(Table(self._file, _REQUIRED)) as table:
             position = table.position("start_date")
             dates = (row[position] for row in table.rows() if isinstance(row, list))
@@ -494,14 +489,14 @@ class Csv2Reader:
             return day_comes_first((first, *dict.fromkeys(dates)))
 
     def _info_of(self, match_id: str, notes: list[str]) -> InfoRows | None:
-        """Return the match's info rows, from the file beside the table or by match id, or None."""
+        """Return the info rows in the ``_info.csv`` named after the table or the match, or None."""
         info = self._info
         if info is not None:
             if info.match_id in (None, match_id):
                 return info
             notes.append(f"the _info.csv beside it is of match {info.match_id}: not used")
             return None
-        # The match id comes from the file, so it must not lead to another folder.
+        # The match id comes from the file. A separator in it could lead to another folder.
         plain = not {"/", "\\"} & set(match_id)
         info_file = self._file.sibling(f"{match_id}_info.csv") if plain else None
         if info_file is not None:
@@ -595,7 +590,7 @@ def _keep(rows: list[_NumberedRow], row: list[str], line: int, file: MatchFile) 
     wrong = partial(file.wrong, line=line)
     kind = row[0].strip()
     if kind == "penalty_runs":
-        # The page that names this row does not describe its fields.
+        # The documentation of the format names this row but does not describe its fields.
         raise wrong(
             "penalty runs are in a row whose fields are not documented, and a total without "
             "them would be wrong",

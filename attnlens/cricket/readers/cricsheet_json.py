@@ -1,4 +1,4 @@
-"""Read Cricsheet JSON 1.x, and convert the info rows of Cricsheet's CSV to the shape of that JSON.
+"""Read Cricsheet JSON 1.x, and convert the info rows of Cricsheet's CSV to the structure of JSON.
 
 Source: https://cricsheet.org/format/json/ (1.1.0). Version 1.2.0 adds ``actual_delivery``.
 """
@@ -70,7 +70,7 @@ INFO_PATHS: Final[dict[str, tuple[str, ...]]] = {
     # Files from before version 1.6 use this key.
     "competition": ("event", "name"),
 }
-"""The path in the JSON of each CSV info key, in the order in which the rows are written."""
+"""The JSON path of each CSV info key, in the order in which Cricsheet writes the info rows."""
 
 _OFFICIALS = {
     "umpire": "umpires", "tv_umpire": "tv_umpires", "reserve_umpire": "reserve_umpires",
@@ -84,11 +84,11 @@ _SAYS_INNINGS_FROM = {1: (1, 8), 2: (2, 3)}
 """The versions of the original CSV and of CSV2 that introduced super overs and declarations."""
 
 OtherRow = Callable[[list[str], int], None]
-"""Receives a row that is neither a version row nor an info row, and its line number."""
+"""A function that receives a row other than a version or info row, and the row's line number."""
 
 
 def facts_of(info: JsonObject) -> dict[str, Any]:
-    """Return the fields of a `MatchDraft` that the info states."""
+    """Return the `MatchDraft` fields whose values the info object states."""
     dates = []
     for position, text in enumerate(info.members("dates")):
         try:
@@ -134,7 +134,7 @@ def facts_of(info: JsonObject) -> dict[str, Any]:
 
 
 class InfoRows:
-    """The checked info rows, in the shape of Cricsheet's JSON.
+    """The checked info rows, structured as in Cricsheet's JSON.
 
     Attributes:
         innings: the facts about each innings, by its number.
@@ -197,7 +197,7 @@ class InfoRows:
             self._put(key, value, line)
 
     def _put(self, key: str, value: str, line: int) -> None:
-        """Add a row that holds one value; if the key is repeated, the first row counts."""
+        """Add a row that holds one value."""
         *folders, name = INFO_PATHS[key]
         node = self.info
         for folder in folders:
@@ -222,7 +222,7 @@ class InfoRows:
             facts[key] = True
 
     def _set(self, node: Json, name: str, value: object, field: str) -> None:
-        """Set a value if it is not yet set; a different value is recorded as a second statement."""
+        """Set a value. If another value is already set, record the new value in ``second``."""
         if node.setdefault(name, value) != value:
             self.second[field] = ("another row of the info", value)
 
@@ -245,7 +245,10 @@ class InfoRows:
 
 
 def read_info(display: str, data: bytes, other: OtherRow | None = None) -> InfoRows:
-    """Read an ``_info.csv``, or the info rows of a file; other rows are passed to ``other``."""
+    """Read the info rows of an ``_info.csv`` or of a match file.
+
+    Other rows are passed to ``other``, or raise an error if ``other`` is None.
+    """
 
     def wrong(problem: str, remedy: str | None = None) -> MatchFileError:
         return MatchFileError(problem, path=display, line=reader.line_num, remedy=remedy)
@@ -318,9 +321,7 @@ def _key_twice(file: MatchFile, text: str, error: DoubledKey) -> MatchFileError:
 
 
 def _path_of(document: Json, position: int | None) -> JsonPath:
-    """Return the path of the ball at this position in the match, or the path of the innings if
-    there is none.
-    """
+    """Return the path of the ball at this position, or of ``innings`` if there is no such ball."""
     left = position or 1
     for number, innings in enumerate(document["innings"]):
         for over_position, over in enumerate(innings.get("overs", ())):
@@ -336,7 +337,7 @@ def _parse(text: str, file: MatchFile) -> Json:
         len(text) > _MIN_CHECKED_CHARACTERS
         and sum(map(text.count, "{[,")) > len(text) // _MIN_BYTES_PER_VALUE
     ):
-        # A file of only empty values would unpack to many times its size in memory.
+        # A file of empty lists and objects would need many times its size in memory.
         raise file.wrong("is little but brackets and commas, not a match")
     try:
         document = json.loads(
@@ -467,7 +468,7 @@ def _powerplay(powerplay: JsonObject) -> Powerplay:
 
 
 def _target_balls(target: JsonObject, balls_per_over: int) -> int | None:
-    """Return the number of balls in ``target.overs``, which is written as overs and balls (8.1)."""
+    """Convert ``target.overs``, which is written as overs and balls (8.1), to balls."""
     overs = target.value.get("overs")
     if overs is None:
         return None
@@ -486,8 +487,8 @@ def _add_over(draft: InningsDraft, over: JsonObject, match: MatchDraft) -> None:
     if len(draft.deliveries) + len(deliveries) > MAX_BALLS_AN_INNINGS:
         raise over.wrong(f"make the innings longer than {MAX_BALLS_AN_INNINGS}", "deliveries")
     people, add = match.people, draft.add
-    # Most of the reading time is spent in this loop. It therefore assumes correct values, and looks
-    # for the cause of an error only after one occurs.
+    # Most of the reading time is spent in this loop. The loop therefore only detects that a value
+    # is wrong. `_diagnose` then finds out which value it is.
     for position, delivery in enumerate(deliveries):
         try:
             runs = delivery["runs"]
@@ -547,7 +548,7 @@ def _add_over(draft: InningsDraft, over: JsonObject, match: MatchDraft) -> None:
 
 
 def _replacements(replacements: object, location: str) -> Iterator[str]:
-    """Yield a sentence for each player who came in for another before a delivery."""
+    """Yield a sentence for each player who came in or changed role before a delivery."""
     for kind, texts in islice(changes_of(replacements), _MAX_NOTES):
         became = f"became {texts['role']}" if "role" in texts else "changed role"
         does = "came in" if kind == "match" else became
@@ -565,7 +566,7 @@ def _wickets(wickets: Sequence[Json], people: People) -> tuple[Wicket, ...]:
         fielders = wicket.get("fielders", [])
         if not isinstance(kind, str) or not kind or not isinstance(fielders, list):
             raise TypeError
-        # A fielder may have no name, since the name of a substitute may be unknown.
+        # A fielder may have no name, because the name of a substitute may be unknown.
         names = [fielder["name"] for fielder in fielders if "name" in fielder]
         if not all(isinstance(name, str) for name in names):
             raise TypeError
@@ -605,5 +606,5 @@ def _diagnose(delivery: Any, over: JsonObject, position: int) -> NoReturn:
     raise ball.wrong("are not a list of kind, player_out and fielders", "wickets")
 
 
-# Every JSON file is accepted here, so that the reader can say what kind of JSON it is.
+# Every JSON file is accepted here, so that the error can say why the file is not a match.
 FORMAT = DocumentFormat(lambda file: file.is_json, match_of)

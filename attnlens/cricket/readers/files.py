@@ -26,11 +26,10 @@ MEMBER_SEPARATOR = "::"
 _ZIP_MAGIC = (b"PK\x03\x04", b"PK\x05\x06")
 
 _MAX_MEMBER_RATIO = 300
-"""The largest accepted ratio of a member's unpacked size to its packed size (real files: 10 to 40).
-"""
+"""The largest accepted ratio of unpacked to packed size of a zip member (real files: 10 to 40)."""
 
 _MAX_MEMBERS = 200_000
-"""The most members that a zip may have; the largest zip of matches has some 22,000."""
+"""The most members that a zip may have; the largest known zip of matches has about 22,000."""
 
 _RATIO_APPLIES_FROM = 2**20
 _ENCRYPTED = 0x1
@@ -113,7 +112,7 @@ class Archive:
 
 
 class _Guarded(io.RawIOBase):
-    """The stream of a zip member, which turns every read error into a `MatchFileError`."""
+    """The stream of a zip member, which converts read errors to `MatchFileError`."""
 
     def __init__(self, stream: IO[bytes], display: str) -> None:
         super().__init__()
@@ -150,7 +149,7 @@ _MAX_BYTES = 64 * 2**20
 """The largest file read into memory. The JSON of a five-day match is about 3 MB."""
 
 _MAX_TABLE_BYTES = 2 * 2**30
-"""The largest table, which is read row by row. A table of all one-day matches is some 300 MB."""
+"""The largest table accepted. It is read row by row; all one-day matches are about 300 MB."""
 
 _HEAD_BYTES = 2**16
 """The number of bytes read to detect a file's format."""
@@ -163,14 +162,15 @@ _MATCH_SUFFIXES = frozenset({".json", ".csv"})
 
 @dataclass(frozen=True)
 class MatchFile:
-    """One file, with access to the files beside it.
+    """One file, with access to the other files in its folder.
 
     Attributes:
         name: the file's own name, without folders.
         display: the file's name in messages: the path, or ``archive.zip::member``.
-        size: the size in bytes that the folder or zip states.
-        open: a function that opens a new stream.
-        sibling_file: a function that returns the file with a given name in the same folder.
+        size: the size in bytes according to the file system or the zip.
+        open: a function that opens a new stream of the file's bytes.
+        sibling_file: a function that returns the file with a given name in the same folder, or
+            ``None``.
         siblings: a function that returns the names of the other files in the same folder.
         selected_id: the match id in ``file::match_id``.
     """
@@ -193,7 +193,7 @@ class MatchFile:
 
     @property
     def expected(self) -> bool:
-        """Whether the file has the suffix of a match file, so that other content is an error."""
+        """Whether the name ends in ``.json`` or ``.csv``. Such a file must hold a match."""
         return _is_expected(self.name)
 
     @property
@@ -226,7 +226,7 @@ class MatchFile:
             return stream.read(_HEAD_BYTES)
 
     def sibling(self, name: str) -> tuple[str, bytes] | None:
-        """Return the display name and the bytes of the file with this name in the same folder."""
+        """Return the display name and bytes of another file in the same folder, or ``None``."""
         file = self.sibling_file(name)
         return None if file is None else (file.display, file.data)
 
@@ -240,7 +240,7 @@ class MatchFile:
             raise self.wrong(f"has no match {quoted(self.selected_id)}", f"it has {match_id}")
 
     def whole_lines(self) -> MatchFile:
-        """Return the table without an unfinished last line; a JSON file is returned unchanged."""
+        """Return the file without an unfinished last line; a JSON file is returned unchanged."""
         if self.is_json:
             return self
         data = self.data[: self.data.rfind(b"\n") + 1]
@@ -248,12 +248,12 @@ class MatchFile:
 
 
 Refused = Callable[[MatchFileError], None]
-"""Called with the error of one match in a file, so that reading continues with the next match."""
+"""A function that receives the error of one match; reading continues with the next match."""
 
 
 @dataclass(frozen=True)
 class DocumentFormat:
-    """A format whose files hold one match each: how to recognise a file and read its match."""
+    """A format whose files each hold one match, with functions that recognise and read a file."""
 
     recognises: Callable[[MatchFile], bool]
     match: Callable[[MatchFile], Match]
@@ -261,7 +261,7 @@ class DocumentFormat:
     def matches(
         self,
         file: MatchFile,
-        refused: Refused | None = None,  # noqa: ARG002  # its error is the file's
+        refused: Refused | None = None,  # noqa: ARG002  # the file has no second match
     ) -> Generator[Match, None, None]:
         yield self.match(file)
 
@@ -272,7 +272,7 @@ FileOrError = MatchFile | MatchFileError
 
 @dataclass(frozen=True)
 class Source:
-    """A location to read from: a path, optionally a member of a zip, and optionally a match id."""
+    """A location to read: a path, optionally with a member of a zip and with a match id."""
 
     path: Path
     member: str | None = None
@@ -321,10 +321,10 @@ def open_one(source: Source) -> MatchFile:
 
 
 def files_in(path: Path) -> Iterator[FileOrError]:
-    """Yield the files of a zip or a folder (with its inner folders and zips), in order of name.
+    """Yield the files of a zip, or of a folder and its inner folders and zips, sorted by name.
 
-    Hidden files and files without matches, such as README and ``_info.csv``, are left out. The
-    table of all matches is left out if its folder also holds the single matches.
+    Hidden files, README files, ``_info.csv`` and ``_planted.csv`` files are left out.
+    ``all_matches.csv`` is left out if its folder also holds one file per match.
     """
     return _in_folder(path) if path.is_dir() else _in_zip(path)
 
@@ -384,7 +384,7 @@ def _is_expected(name: str) -> bool:
 
 
 def _without_doubles(names: Sequence[str]) -> list[str]:
-    """Return the names in one folder that may be matches, without the table that repeats them."""
+    """Return the names that may be match files, without a table that repeats the other files."""
     candidates = []
     for name in names:
         # Some zips use backslashes to separate folders.
@@ -400,7 +400,7 @@ def _in_folder(folder: Path) -> Iterator[FileOrError]:
     for name in sorted(_without_doubles(list(entries))):
         entry = entries[name]
         if entry.is_dir():
-            # A link to a folder may lead back to this folder, and reading would never end.
+            # A link may lead back to this folder, and reading would then never end.
             if not entry.is_symlink():
                 yield from _in_inner_folder(entry)
         elif entry.is_file():

@@ -1,8 +1,7 @@
-"""Read the Kaggle tables of IPL deliveries, in three layouts, and the tables of results beside
-them.
+"""Read Kaggle's tables of IPL deliveries, and the tables of results in the same folder.
 
-`_LAYOUTS` maps columns to fields. `_MatchRows` corrects the known defects of a layout, and refuses
-a match whose defects cannot be corrected.
+The tables have one of three layouts. `_LAYOUTS` maps their columns to fields. `_MatchRows` corrects
+the known defects of a layout, and refuses a match whose defects cannot be corrected.
 """
 
 from __future__ import annotations
@@ -62,7 +61,7 @@ class KaggleLayout:
     """The columns in which a layout stores the fields of a ball and of a result.
 
     Attributes:
-        recognized_by, results_recognized_by: the columns that only this layout has.
+        recognized_by, results_recognized_by: a combination of columns that only this layout has.
         columns, results: a mapping from field to column; every column in ``columns`` is required.
         extras: how the kinds of extras are stored. ``runs``: one column of runs for each kind.
             ``kind``: one column that names the kind. ``flags``: one column that marks each kind,
@@ -154,9 +153,7 @@ def is_results_table(file: MatchFile) -> bool:
 
 
 def _results_beside(file: MatchFile, layout: KaggleLayout) -> dict[str, Row]:
-    """Return the rows, by match id, of the layout's table of results in the same folder as the
-    deliveries.
-    """
+    """Return the rows of the table of results in the same folder, by match id."""
     tables = [name for name in file.siblings() if re.search(r"match.*\.csv$", name, re.I)]
     for sibling in filter(None, map(file.sibling, tables[:_MAX_RESULT_TABLES])):
         results = _results(*sibling, layout)
@@ -196,8 +193,9 @@ def _teams_of(result: Row) -> list[str]:
 
 
 def _facts_of(result: Row, teams: Sequence[str]) -> dict[str, Any]:
-    """Return the fields of a draft that a row of results states, with team names spelled as in
-    ``teams``.
+    """Return the `MatchDraft` fields that a row of results states.
+
+    Team names are spelled as in ``teams``.
     """
     spelling = {_team_key(team): team for team in teams}
     names = ("team1", "team2", "toss_winner", "winner")
@@ -252,8 +250,9 @@ def _number(text: str) -> int | None:
 
 
 class _MatchRows:
-    """The rows of one match, collected before they are converted, since some defects show only at
-    the end.
+    """The rows of one match, collected before they are converted.
+
+    Some defects can be detected only when all rows are known.
 
     Attributes:
         balls: the rows.
@@ -388,7 +387,7 @@ class _MatchRows:
         self.note("labels count legal balls: a wide or no-ball shares its label with the next ball")
 
     def _exchange_teams(self, number: str, rows: Sequence[Row]) -> None:
-        """Exchange the teams of a super over if its batters batted for the other side before."""
+        """Exchange the teams of a super over if its batters batted for the other team before."""
         sides = {row["batter"]: row["batting_team"] for row in self.balls if row["innings"] in "12"}
         batted_for = {sides[row["batter"]] for row in rows if row["batter"] in sides}
         if batted_for == {rows[0]["bowling_team"]}:
@@ -415,9 +414,7 @@ class _MatchRows:
         ]
 
     def _number_innings(self, row: Row) -> None:
-        """Set the number of a row's innings; a super over is numbered one higher than the innings
-        before.
-        """
+        """Set the number of a row's innings. Super overs are numbered from 3 without gaps."""
         column = self.layout.columns["innings"]
         written = number_in(row["innings"], column, 1, MAX_INNINGS, self.wrong)
         if written < self._written_innings:
@@ -548,9 +545,7 @@ class _MatchRows:
             facts["total"] = f"{score[0]}/{score[1]}"
 
     def _result_follows(self, scores: Sequence[tuple[int, int]]) -> bool:
-        """Whether the result agrees with the scores, which shows that rain did not change the
-        target.
-        """
+        """Return whether the result follows from the scores, so that rain changed no target."""
         if len(scores) != _MAIN_INNINGS:
             return False
         margin, lead = self.draft.outcome.get("by", {}), scores[0][0] - scores[1][0]
@@ -558,14 +553,14 @@ class _MatchRows:
 
 
 def non_strikers(balls: Sequence[tuple[str, str]]) -> list[str | None]:
-    """Return the non-striker of each ball of an innings, or ``None`` if he is unknown.
+    """Return the non-striker of each ball of an innings; ``None`` if the non-striker is unknown.
 
     Two batters bat together until one of them is out. The pair consists of the batters who faced a
-    ball in that time and the batter who was out. If only one of them appears, the other is the
-    batter who stayed in from the pair before.
+    ball in that time and the batter who was out. If only one batter of the pair is named, the other
+    is the batter of the previous pair who stayed in.
 
     Args:
-        balls: for each ball, the batter and the player who was out (empty if no one was).
+        balls: for each ball, the batter and the player who was out (empty if nobody was out).
     """
     spans: list[list[tuple[str, str]]] = [[]]
     for ball in balls:

@@ -1,9 +1,8 @@
-"""Decode the text of match files, and check JSON values, fields and dates, also dates changed by
-spreadsheets.
+"""Decode the text of match files, and check JSON values, CSV fields and dates.
 
-The type of a JSON value is checked when the value is used. Parsing with positions takes several
-times as long as plain parsing. Matches are therefore parsed plainly, and the text is parsed a
-second time only to find the line of a wrong value.
+The type of a JSON value is checked when the value is used. A parser that records line numbers takes
+several times as long as `json`. Matches are therefore parsed with `json`, and parsed a second time
+only to find the line of a wrong value.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ MAX_RUNS_A_BALL = 99
 """The most runs accepted on one delivery, off the bat or as extras."""
 
 WrongHere = Callable[[str], MatchFileError]
-"""Creates an error that states the line being read."""
+"""A function that creates an error with the number of the current line."""
 
 _MAX_QUOTED_CHARACTERS = 40
 _BINARY_KINDS = (
@@ -44,7 +43,7 @@ _BINARY_KINDS = (
     (b"\xfe\xff", "UTF-16 text"),
 )
 _NUMBERS = re.compile(r"([0-9]{1,4})[-/.]([0-9]{1,2})[-/.]([0-9]{1,4})")
-_LABEL = re.compile(r"([0-9]{1,5})\.[0-9]{1,3}")  # more digits are a decimal fraction, or damage
+_LABEL = re.compile(r"([0-9]{1,5})\.[0-9]{1,3}")  # a label with more digits is damaged
 _OVERS_AND_BALLS = re.compile(r"([0-9]{1,4})(?:\.([0-9]{1,2}))?")
 _MONTH_NAMED = re.compile(r"([A-Za-z]{3,9})\.? ?([0-9]{1,2}), ?([0-9]{4})")
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -78,7 +77,7 @@ def binary_kind(data: bytes) -> str | None:
 
 
 def quoted(value: object) -> str:
-    """Return a value from a file for use in a message: short, printable and on one line."""
+    """Format a value from a file for a message, as a short printable text on one line."""
     if value is None:
         return "missing"
     if isinstance(value, dict | list):
@@ -124,9 +123,7 @@ def runs_in(text: str, column: str, wrong: WrongHere) -> int:
 
 
 def whole_number(digits: str, longest: int = 4) -> int | None:
-    """Return the whole number that these digits represent, or ``None`` if they are invalid or too
-    long.
-    """
+    """Convert digits to a number; ``None`` if the text has other characters or is too long."""
     fits = digits.isascii() and digits.isdigit() and len(digits) <= longest
     return int(digits) if fits else None
 
@@ -146,14 +143,15 @@ def number_in(text: str, column: str, minimum: int, maximum: int, wrong: WrongHe
 
 
 def balls_in(overs: str, balls_per_over: int) -> int | None:
-    """Convert overs and balls to balls: 8.1 is 49 balls, not 48.6. ``None`` for an invalid text."""
+    """Convert overs and balls to balls (8.1 is 49 balls); ``None`` if the text is invalid."""
     match = _OVERS_AND_BALLS.fullmatch(overs)
     return None if match is None else int(match[1]) * balls_per_over + int(match[2] or 0)
 
 
 def date_from(text: str, *, day_first: bool = True) -> datetime.date | None:
-    """Parse a date such as ``2023-10-05``, ``05-10-2023``, ``07/04/18`` or ``Mar 22, 2025``; else
-    ``None``.
+    """Parse a date such as ``2023-10-05``, ``05-10-2023``, ``07/04/18`` or ``Mar 22, 2025``.
+
+    Return ``None`` if the text is not a date, or if the year is before 1700.
 
     Args:
         day_first: whether the day comes before the month in a date that ends with the year.
@@ -180,15 +178,13 @@ def date_from(text: str, *, day_first: bool = True) -> datetime.date | None:
 
 
 def is_rewritten(text: str) -> bool:
-    """Return whether a date ends with the year, as spreadsheets write it and Cricsheet does not."""
+    """Return whether a date ends with the year, because a spreadsheet rewrote it."""
     match = _NUMBERS.fullmatch(text.strip())
     return match is not None and len(match[1]) <= 2
 
 
 def day_comes_first(texts: Iterable[str]) -> bool | None:
-    """Return whether these dates have the day before the month; ``None`` if every date is
-    ambiguous.
-    """
+    """Return whether the day comes before the month; ``None`` if every date is ambiguous."""
     for match in filter(None, (_NUMBERS.fullmatch(text.strip()) for text in texts)):
         if len(match[1]) <= 2 and max(int(match[1]), int(match[2])) > 12:
             return int(match[1]) > 12
@@ -210,13 +206,13 @@ class JsonValueError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class JsonObject:
-    """A JSON object and its path in the document, with methods that check its values' types."""
+    """A JSON object and its path in the document, with methods that check the types of values."""
 
     value: Json
     path: JsonPath = ()
 
     def wrong(self, problem: str, *steps: str | int) -> JsonValueError:
-        """Create an error about the value at these further steps below the object."""
+        """Create an error about the value at the object's path followed by ``steps``."""
         return JsonValueError(problem, (*self.path, *steps))
 
     def inner(self, key: str) -> JsonObject:
@@ -251,8 +247,9 @@ class JsonObject:
         return value or None
 
     def texts(self, key: str, each: str = "a name") -> list[str]:
-        """Return the texts in the list at a key; ``each`` describes a valid member in the error
-        message.
+        """Return the texts in the list at a key.
+
+        ``each`` describes a valid member in the error message.
         """
         members = self.members(key)
         for position, text in enumerate(members):
@@ -272,8 +269,8 @@ def place_in_words(document: Json, path: JsonPath, nouns: Mapping[str | int, str
     """Describe a path in words, for example ``innings 2, over 14, delivery 3: runs.batter ``.
 
     Args:
-        nouns: for each list's key, the noun for one member. If a member has an integer under that
-            noun as its key, that integer is used instead of its position.
+        nouns: the noun for one member of each list, by the list's key. If a member has an integer
+            at the key ``noun``, that integer is used instead of the member's position.
     """
     words: list[str] = []
     node: Any = document
@@ -289,7 +286,7 @@ def place_in_words(document: Json, path: JsonPath, nouns: Mapping[str | int, str
 
 
 class DoubledKey(Exception):
-    """An object of a document has a key twice; ``line`` is the line of the second occurrence."""
+    """An object of a document has a key twice. ``line`` is the line of the second occurrence."""
 
     def __init__(self, key: str, line: int | None = None) -> None:
         self.key = key
@@ -297,7 +294,7 @@ class DoubledKey(Exception):
 
 
 def unique_keys(pairs: list[tuple[str, Any]]) -> Json:
-    """Build an object from its pairs, for ``json.loads``, and refuse a repeated key.
+    """Build a dictionary from the key-value pairs of an object; for ``json.loads``.
 
     Raises:
         DoubledKey: a key occurs twice. The error has no line, since `json` does not report it.
@@ -309,9 +306,7 @@ def unique_keys(pairs: list[tuple[str, Any]]) -> Json:
 
 
 class _LocatingDecoder(json.JSONDecoder):
-    """Decodes each value to a pair of its start position and its content; several times slower than
-    `json`.
-    """
+    """A decoder that decodes each value to a pair of its start position and its content."""
 
     def __init__(self, text: str) -> None:
         super().__init__(parse_float=str, object_pairs_hook=self._unique)
@@ -339,10 +334,12 @@ class _LocatingDecoder(json.JSONDecoder):
 
 
 def line_of(text: str, path: Sequence[str | int]) -> int | None:
-    """Return the line, from 1, where a value begins; ``None`` if the text is nested too deeply.
+    """Return the number of the line (from 1) on which a value begins.
+
+    Return ``None`` if the text is nested too deeply.
 
     Args:
-        text: a JSON text that was parsed without error, or that has a key twice.
+        text: a JSON text that is valid except that it may have a key twice.
         path: the keys and positions from the root, such as ``("innings", 0, "overs")``. If the path
             does not exist, the line of the last existing value on the path is returned.
 

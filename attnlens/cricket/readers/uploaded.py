@@ -32,18 +32,17 @@ _BOUNDS: Final = Bounds(
     answer=4 << 20,
 )
 _MEMORY_PER_BYTE: Final = 10
-"""The memory allowed for each byte of the file; no reader needs more."""
+"""Bytes of memory allowed for each byte of the file; no reader needs more."""
 
 
 def read_uploaded(path: str) -> Match:
-    """Read the match in a file as `attnlens.cricket.readers.read_match` does, in a separate
-    process.
+    """Call `attnlens.cricket.readers.read_match` in a separate process, and return the match.
 
     Raises:
-        MatchFileError: the error that the reader raised.
-        InputError: reading the file needs more than 30 seconds, or more memory than 256 MB plus ten
-            times the size of the file, or the match is more than 4 MB as JSON (a T20 match is 0.1
-            MB).
+        MatchFileError: `read_match` raised this error.
+        InputError: reading takes more than 30 seconds of processor time, needs more memory than 256
+            MB plus ten times the size of the file, or gives a match of more than 4 MB as JSON (a
+            T20 match has 0.1 MB).
     """
     bounds = replace(_BOUNDS, memory=_BOUNDS.memory + _MEMORY_PER_BYTE * size_of(path))
     match = of_plain(in_child(f"{__name__}:plain_match", {"path": path}, bounds, path=path))
@@ -52,7 +51,7 @@ def read_uploaded(path: str) -> Match:
 
 
 def plain_match(path: str, report: Report) -> Any:
-    """Return the value that the child process sends back."""
+    """Read a match and return it as JSON values; runs in the child process."""
     from attnlens.cricket.readers import read_match
 
     del report
@@ -62,7 +61,8 @@ def plain_match(path: str, report: Report) -> Any:
 def to_plain(value: Any) -> Any:
     """Convert a match, or any value inside a match, to JSON values.
 
-    A tuple becomes a list. Any other compound value becomes an object whose only key is its class.
+    A tuple becomes a list. Any other compound value becomes an object with one key, the name of the
+    value's class.
     """
     kind = type(value).__name__
     if _CLASSES.get(kind) is type(value):
