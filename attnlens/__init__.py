@@ -1,4 +1,4 @@
-"""attnlens: sequence models explained through their attention, each explanation checked.
+"""Explain sequence models through their attention, and test each explanation.
 
 Names are imported when they are first used, so ``import attnlens`` is cheap.
 """

@@ -1,4 +1,4 @@
-"""``python -m attnlens``."""
+"""Run the command line: ``python -m attnlens``."""
 
 import sys
 

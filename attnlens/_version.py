@@ -1,3 +1,3 @@
-"""The version, in a file that imports nothing."""
+"""The version of attnlens, in a module that imports nothing."""
 
 VERSION = "0.3.0"

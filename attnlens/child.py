@@ -1,8 +1,9 @@
 """Open untrusted files in a separate process with limited resources and no standard input.
 
-The child receives its question as JSON and answers with lines of JSON, so nothing it sends is
-unpickled or executed. `setrlimit` and the parent's clock limit the child. On Windows, which has no
-`setrlimit`, only the clock does. On macOS, memory is not limited.
+The child receives its question as JSON and answers with lines of JSON, so the parent unpickles and
+executes nothing that the child sends. `setrlimit` limits the memory, processor time and written
+files of the child. The parent limits the time between two lines. Windows has no `setrlimit`, so
+only the parent's limit applies there. On macOS, memory is not limited.
 
 Reference: https://man7.org/linux/man-pages/man2/getrlimit.2.html
 """
@@ -36,7 +37,7 @@ _PARENT_POLL_SECONDS: Final = 1.0
 _PR_SET_PDEATHSIG: Final = 1
 """The `prctl` option that sets the signal sent to this process when its parent ends."""
 _ALLOCATION_FAILED: Final = "can't allocate memory"
-"""The text of the RuntimeError that torch raises instead of a MemoryError."""
+"""A part of the text of the RuntimeError that torch raises instead of a MemoryError."""
 
 Report = Callable[[str], None]
 
@@ -50,10 +51,10 @@ class Bounds:
     """The resource limits of a child process.
 
     Attributes:
-        memory: bytes of private memory (``RLIMIT_DATA``); mapped files do not count.
-        cpu_seconds: processor time in seconds, all threads together.
+        memory: the most private memory in bytes (``RLIMIT_DATA``); mapped files do not count.
+        cpu_seconds: the most processor time in seconds, for all threads together.
         silent_seconds: the longest time in seconds without a line from the child.
-        answer: the largest number of bytes of all its lines together.
+        answer: the most bytes in all lines of the child together.
         remedy: the advice in the error message if a limit is exceeded.
         writes: whether the child may write files.
     """
@@ -72,12 +73,12 @@ class Bounds:
 def in_child(
     function: str, question: Json, bounds: Bounds, *, path: str, report: Report = _say_nothing
 ) -> Any:
-    """Run ``module:function`` of attnlens in a separate process and return its result.
+    """Run a function of attnlens in a separate process, and return its result.
 
     Args:
-        function: takes the question's values as keyword arguments, and ``report``; its result must
-            be JSON.
-        path: the file that is opened, for messages.
+        function: ``module:function``. The function is called with the values of ``question`` and
+            with ``report`` as keyword arguments, and must return JSON values.
+        path: the file that is opened, for error messages.
         report: a function called with each progress report of the child.
 
     Raises:
@@ -91,7 +92,7 @@ def in_child(
 def answers_of_child(
     function: str, question: Json, bounds: Bounds, *, path: str, report: Report = _say_nothing
 ) -> Iterator[Any]:
-    """Yield every value of a generator function, run as in `in_child`.
+    """Run a generator function in a separate process as `in_child` does, and yield its values.
 
     Raises:
         AttnlensError: as in `in_child`.
@@ -100,8 +101,8 @@ def answers_of_child(
         remedy = "start Python by its full path"
         raise InputError("Python's own program is not known", path=path, remedy=remedy)
     bounds = replace(bounds, memory=min(bounds.memory, _usable_memory()))
-    # The empty entry is left out: a module in the current folder could replace one of attnlens.
-    # PYTHONPATH would split a folder whose name holds a colon.
+    # An empty entry is left out, because a module in the current folder could replace one of
+    # attnlens. PYTHONPATH is not used, because it would split a folder's name at a colon.
     folders = json.dumps([os.path.abspath(folder) for folder in sys.path if folder])
     process = subprocess.Popen(
         [sys.executable, "-P", "-c", _START, folders],
@@ -137,12 +138,12 @@ def answers_of_child(
 
 
 def _messages(stream: IO[bytes], bounds: Bounds, path: str) -> Iterator[tuple[str, Any]]:
-    """Yield each line of a child, a pair in JSON, until the child closes its end."""
+    """Yield the kind and the value in each line of a child, until the child closes its output."""
     lines: SimpleQueue[bytes] = SimpleQueue()
 
     def read() -> None:
         room = bounds.answer
-        with suppress(ValueError, OSError):  # the parent has closed its end
+        with suppress(ValueError, OSError):  # the parent has closed the stream
             while line := stream.readline(room + 1):
                 room -= len(line)
                 lines.put(line)
@@ -177,7 +178,7 @@ def _error(value: Json) -> AttnlensError:
 
 
 def _usable_memory() -> int:
-    """90% of the memory of this machine in bytes, or no limit if the system does not report it."""
+    """Return 90% of this machine's memory in bytes, or a huge number if its size is unknown."""
     if {"SC_PAGE_SIZE", "SC_PHYS_PAGES"} <= getattr(os, "sysconf_names", {}).keys():
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 9 // 10
     return sys.maxsize
@@ -201,16 +202,16 @@ def _ended(status: int, bounds: Bounds, path: str) -> InputError:
 
 
 def answer_question() -> None:
-    """Answer the question on standard input."""
+    """Answer the question on standard input with lines of JSON; runs in the child process."""
     function, question, memory, cpu_seconds, writes, parent = json.load(sys.stdin)
     out = os.fdopen(os.dup(1), "wb", buffering=0)
     # Libraries must not print to the stream of answers, nor wait for input that never comes.
     for handle, mode in ((0, os.O_RDONLY), (1, os.O_WRONLY)):
         os.dup2(os.open(os.devnull, mode), handle)
-    # The parent is interrupted too and stops the child.
+    # An interrupt also reaches the parent, which stops the child.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # Python tests its folder for temporary files by writing to it, and importing torch triggers
-    # this.
+    # Python chooses its folder for temporary files by writing to it, when torch is imported. This
+    # must happen before `_limit` forbids writing.
     with suppress(FileNotFoundError):
         tempfile.gettempdir()
     _limit(memory, cpu_seconds, writes)

@@ -1,6 +1,6 @@
-"""All errors that attnlens raises on purpose, and helpers to count and list things in messages.
+"""The errors that attnlens raises on purpose, and helpers that count and list things in messages.
 
-A domain defines its own subclasses of `InputError` in a separate file.
+The errors about cricket files are in `attnlens.cricket.errors`.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ _MAX_CHOICES = 12
 
 
 class AttnlensError(Exception):
-    """The base class of all errors that attnlens raises on purpose; the text is one line."""
+    """The base class of all errors that attnlens raises on purpose. The text is one line."""
 
     def __init__(self, text: str) -> None:
         super().__init__(" ".join(text.split()))
 
 
 class InputError(AttnlensError):
-    """Bad input: what is wrong, where, and what to do about it.
+    """The input is invalid.
 
-    Its text is one line, ``FILE:LINE: what is wrong; what to do``, without the parts that are
+    The text is one line, ``FILE:LINE: what is wrong; what to do``, without the parts that are
     unknown.
     """
 
@@ -75,11 +75,11 @@ class UnknownNameError(RecordingError, KeyError):
 
 
 class NothingRecordedError(RecordingError):
-    """No attention was seen, whether or not the model ran."""
+    """No attention was recorded. The model may or may not have run."""
 
 
 class IncompleteRecordingError(RecordingError):
-    """Attention ran that was not seen, or the number of records differs from the expected one."""
+    """Some attention was not recorded, or the number of records is not the expected number."""
 
 
 class InterventionError(AttnlensError):
@@ -87,12 +87,15 @@ class InterventionError(AttnlensError):
 
 
 def count(number: int, singular: str, plural: str | None = None) -> str:
-    """``1 site``, ``1,200 sites``; give ``plural`` if it is not ``singular`` plus an s."""
+    """Format a number and its noun, such as ``1 site`` or ``1,200 sites``.
+
+    ``plural`` is needed only if it is not ``singular`` plus an s.
+    """
     return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
 
 
 def choices(name: object, available: Iterable[str]) -> str:
-    """The available names, those similar to ``name`` first: ``'head', 'key' and 4 more``."""
+    """List the available names for a message, names similar to ``name`` first."""
     from difflib import get_close_matches
 
     names = list(dict.fromkeys(available))

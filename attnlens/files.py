@@ -24,7 +24,7 @@ Integers: TypeAlias = "NDArray[np.int64]"
 Flags: TypeAlias = "NDArray[np.bool_]"
 
 Json: TypeAlias = dict[str, Any]
-"""A JSON object, just read by ``json.loads`` or about to be written by ``json.dumps``."""
+"""A JSON object, as returned by ``json.loads`` or accepted by ``json.dumps``."""
 
 
 def read_whole(
@@ -35,7 +35,7 @@ def read_whole(
     remedy: str,
     error: type[InputError] = InputError,
 ) -> bytes:
-    """Read the bytes of a regular file; reading a pipe would wait for a writer.
+    """Read the bytes of a regular file. A pipe is refused, because reading it could wait forever.
 
     Args:
         max_bytes: the largest accepted size in bytes.
@@ -43,8 +43,8 @@ def read_whole(
         remedy: the advice in the error message.
 
     Raises:
-        InputError: (of type ``error``) the file is missing, not a regular file, unreadable or too
-            large.
+        InputError: the file is missing, not a regular file, unreadable or too large. The error has
+            the type ``error``.
     """
     if os.path.isdir(path):
         raise error(f"is a directory, not a {kind}", path=path, remedy=remedy)
@@ -68,24 +68,23 @@ def read_whole(
 
 
 def size_of(path: str) -> int:
-    """The size of a file, or of the files directly in a folder, in bytes; 0 if nothing exists."""
+    """Return the bytes in a file, or in the files directly in a folder; 0 if nothing exists."""
     if os.path.isdir(path):
         return sum(size_of(entry.path) for entry in os.scandir(path) if entry.is_file())
     status = os.stat(path) if os.path.isfile(path) else None
     if status is None:
         return 0
-    # A sparse file claims more bytes than the disk holds.
+    # A sparse file states more bytes than it occupies on the disk.
     return min(status.st_size, 512 * getattr(status, "st_blocks", status.st_size))
 
 
 def is_ours(status: os.stat_result, rights: int = stat.S_IWGRP | stat.S_IWOTH) -> bool:
-    """Whether only this user or the system can have written a file or folder.
+    """Return whether only this user or the administrator could have written a file or folder.
+
+    On Windows, where permissions work differently, the result is always true.
 
     Args:
-        rights: the permissions that only the owner may have.
-
-    Returns:
-        always true on Windows, where permissions work differently.
+        rights: the permission bits that must not be set.
     """
     return os.name == "nt" or (status.st_uid in (os.geteuid(), 0) and not status.st_mode & rights)
 
@@ -95,8 +94,9 @@ def written_beside(path: str | os.PathLike[str], *, lasting: bool = False) -> It
     """Yield a temporary path next to ``path``, and rename it to ``path`` if the block succeeds.
 
     Args:
-        lasting: flush to the disk before and after renaming. A power cut then leaves either the
-            complete old file or the complete new file, and after this call the new one.
+        lasting: whether to flush to the disk before and after renaming. A power cut during the call
+            then leaves the complete old or new file, and a power cut after the call leaves the new
+            file.
 
     Raises:
         InputError: the folder does not exist or is not writable, or the disk is full.
@@ -105,7 +105,7 @@ def written_beside(path: str | os.PathLike[str], *, lasting: bool = False) -> It
     target = Path(os.path.realpath(path))  # keep a link and replace its target
     part = _part_path(target)
     try:
-        # Some libraries create files that only their owner can read.
+        # Some libraries create files that only the owner can read. The usual mode is restored.
         part.touch()
         mode = part.stat().st_mode
         part.unlink()
@@ -116,7 +116,7 @@ def written_beside(path: str | os.PathLike[str], *, lasting: bool = False) -> It
         os.replace(part, target)
         if lasting and os.name != "nt":  # Windows cannot open folders
             _settle(target.parent, os.O_RDONLY)
-    except (AttnlensError, BrokenPipeError):  # a broken pipe is that of stdout or stderr
+    except (AttnlensError, BrokenPipeError):  # the pipe is stdout or stderr, not the file
         raise
     except Exception as error:
         if _error_number(error) is None:
@@ -129,7 +129,7 @@ def written_beside(path: str | os.PathLike[str], *, lasting: bool = False) -> It
 
 @contextmanager
 def writing(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Turn the system's errors in this ``with`` block into one line about the unwritten file."""
+    """Convert an `OSError` in the ``with`` block to an `InputError` about the file at ``path``."""
     try:
         yield
     except OSError as error:
@@ -149,7 +149,7 @@ def cannot_be_written(path: str | os.PathLike[str], error: Exception) -> InputEr
 
 
 def system_remedy(number: int | None, otherwise: str) -> str:
-    """Return the advice for a system error number."""
+    """Return the advice for a system error number, or ``otherwise`` if there is none."""
     return _SYSTEM_REMEDIES.get(number or 0, otherwise)
 
 
@@ -168,13 +168,13 @@ _NUMBER_IN_TEXT: Final = re.compile(r"\(os error (\d+)\)")
 
 
 def _error_number(error: BaseException | None) -> int | None:
-    """The system error number of an error or of its cause."""
+    """Return the system error number of an error or of its cause, if it is known."""
     while error is not None:
         if isinstance(error, OSError) and error.errno is not None:
             return error.errno
         if found := _NUMBER_IN_TEXT.search(str(error)):
             return int(found[1])
-        # torch's message leaves out the system error.
+        # torch raises a RuntimeError without the number, which may be in the error before it.
         error = error.__context__ if isinstance(error, RuntimeError) else None
     return None
 
@@ -217,24 +217,23 @@ def check_writable(path: str | os.PathLike[str]) -> None:
 
 
 _MAX_NAME_BYTES: Final = 200
-"""How many bytes of the target's name a temporary name uses; file systems allow 255 in all."""
+"""The most bytes of the target's name in a temporary name; file systems allow 255 in total."""
 
 
 def _part_path(target: Path) -> Path:
-    """The path of the temporary file that is written first and then renamed to the target.
+    """Return the path of the temporary file that is written first and then renamed to the target.
 
-    The name is unique, because two threads, or two containers that share a folder and have equal
-    process ids, must not write to the same file.
+    The name is random, because two threads must not write to the same file. The same holds for two
+    containers that share a folder, whose process ids may be equal.
     """
     name = os.fsencode(target.name)[:_MAX_NAME_BYTES].decode("utf-8", "ignore")
     return target.with_name(f"{name}.{os.getpid()}.{os.urandom(4).hex()}.part")
 
 
 def lock(file: int) -> bool:
-    """Lock an open file or folder until it is closed; return whether no other process had locked
-    it.
+    """Lock an open file or folder until it is closed. Return False if another process has a lock.
 
-    On systems without locks (Windows, some network drives), the result is always true.
+    On systems without locks (Windows, some network drives), the result is always True.
     """
     try:
         import fcntl
@@ -249,10 +248,10 @@ def lock(file: int) -> bool:
 
 @contextmanager
 def sharing(folder: Path) -> Iterator[Callable[[], bool]]:
-    """Mark this process as a user of a folder, together with any number of other processes.
+    """Mark this process as a user of a folder. Other processes may use the folder too.
 
     Yields:
-        a function that returns whether no other process is in such a block for this folder.
+        a function that returns whether this process is the only user of the folder.
     """
     if os.name == "nt":  # folders cannot be opened
         yield lambda: True
@@ -268,14 +267,14 @@ def sharing(folder: Path) -> Iterator[Callable[[], bool]]:
         return alone
 
     try:
-        is_alone()  # locks the folder
+        is_alone()  # takes the shared lock
         yield is_alone
     finally:
         os.close(handle)
 
 
 def render_json(data: object) -> str:
-    """Format plain data as indented JSON, keys in their order, without a final line break."""
+    """Format plain data as indented JSON, without sorting keys and without a final line break."""
     return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False)
 
 

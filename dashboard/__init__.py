@@ -1,1 +1,1 @@
-"""The dashboard: shows a match ball by ball in the browser, with content computed elsewhere."""
+"""The dashboard, which shows a match ball by ball in a browser."""

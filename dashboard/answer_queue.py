@@ -1,8 +1,8 @@
-"""A queue and a cache of answers: one thread runs the model, the most urgent request first.
+"""A queue and a cache of answers. One thread runs the model for the most urgent request first.
 
-Only one request can use the model at a time, because its hooks are shared. Innings run before tests
-of balls. Prefetched answers run last, or are refused if too many are queued. A job is dropped when
-no client waits for it.
+Only one request can use the model at a time, because requests share the model's hooks. Requests for
+innings run before tests of balls. Prefetched answers run last, or are refused if too many of them
+are queued. A job is dropped if no client waits for it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .library import BusyError, Data
 Result = TypeVar("Result")
 
 FIRST, ON_DEMAND, LONG, AHEAD = range(4)
-"""Urgencies: run first; run in order; run with pauses; run only if nothing else waits."""
+"""Urgencies: run first; run in order of arrival; run with pauses; run if nothing else waits."""
 MAX_AHEAD: Final = 6
 _MAX_JOBS: Final = 200
 _TIMEOUT_SECONDS: Final = 120.0
@@ -38,7 +38,7 @@ class DisconnectedError(Exception):
 
 
 def compressed_json(value: Data) -> bytes:
-    """Plain data as compressed JSON."""
+    """Encode plain data as compressed JSON."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return gzip.compress(text.encode("utf-8", "replace"), 3, mtime=0)
 
@@ -59,15 +59,16 @@ class Job:
 
 
 def never_disconnected() -> bool:
-    """The default of ``disconnected``: the client always waits."""
+    """Return False. This is the default of ``disconnected``: the client always waits."""
     return False
 
 
 class AnswerQueue:
-    """Answers by key, each computed once and cached while there is room.
+    """A queue that computes the answer for each key, and caches the answers.
 
     Args:
-        max_bytes: the size of the compressed cache; the least recently used is dropped.
+        max_bytes: the largest size of the compressed cache. If the cache is larger, the least
+            recently used answer is dropped.
     """
 
     def __init__(self, max_bytes: int = 64_000_000) -> None:
@@ -87,18 +88,20 @@ class AnswerQueue:
         urgency: int = ON_DEMAND,
         disconnected: Callable[[], bool] = never_disconnected,
     ) -> bytes:
-        """The answer as compressed JSON.
+        """Return the answer as compressed JSON.
 
         Args:
-            urgency: ``FIRST``, ``ON_DEMAND``, ``AHEAD``, or ``LONG``, with which ``make`` calls
-                `let_others_run`.
-            disconnected: whether the client has disconnected; then the job may be dropped.
+            make: a function that computes the answer.
+            urgency: ``FIRST``, ``ON_DEMAND``, ``LONG`` or ``AHEAD``. If it is ``LONG``, ``make``
+                must call `let_others_run` between its steps.
+            disconnected: a function that returns whether the client has disconnected. A job without
+                a waiting client is dropped if it has not started.
 
         Raises:
-            BusyError: too many jobs are waiting, or too many prefetched answers are.
+            BusyError: too many jobs or too many prefetched answers are waiting.
             DisconnectedError: the client has disconnected.
-            TookTooLong: the answer was not ready in time.
-            Exception: whatever ``make`` raised; it is not cached.
+            TookTooLong: the answer was not ready within 120 seconds.
+            Exception: ``make`` raised this error, which is not cached.
         """
         with self._changed:
             if key in self._cache:
@@ -111,7 +114,7 @@ class AnswerQueue:
     def run(
         self, make: Callable[[], Result], disconnected: Callable[[], bool] = never_disconnected
     ) -> Result:
-        """Compute something now, without the cache."""
+        """Run ``make`` in the queue, and return its result without caching it."""
         key = object()
         with self._changed:
             job = self._enqueue(key, make, ON_DEMAND)
@@ -119,13 +122,13 @@ class AnswerQueue:
         return answer
 
     def position(self, key: Hashable) -> int:
-        """The number of jobs that run before this one."""
+        """Return the number of jobs that run before the job of this key."""
         with self._changed:
             order = sorted(self._jobs.values(), key=Job.order)
             return order.index(self._jobs[key]) if key in self._jobs else 0
 
     def _enqueue(self, key: Hashable, make: Callable[[], Any], urgency: int) -> Job:
-        """Return the job of a key, with one more waiting request; the caller must have the lock."""
+        """Return the job of a key, and count one more waiting request. The caller has the lock."""
         job = self._jobs.get(key)
         if job is None:
             ahead = sum(job.urgency == AHEAD for job in self._jobs.values())
@@ -162,7 +165,7 @@ class AnswerQueue:
             self.cache_bytes -= len(dropped)
 
     def let_others_run(self) -> None:
-        """Run the shorter jobs that are waiting; a long job calls this between its steps.
+        """Run the shorter jobs that are waiting. A long job calls this method between its steps.
 
         Raises:
             DisconnectedError: no client waits for the long job.

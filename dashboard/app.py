@@ -1,4 +1,4 @@
-"""The app: the frame of every page, its scripts, and the page for each address."""
+"""Build the app: the frame of every page, the scripts, and the page for each address."""
 
 from __future__ import annotations
 
@@ -73,7 +73,8 @@ def create_app(
     """Build the dashboard's app.
 
     Args:
-        host: the address to listen on; unless it is a loopback address, any host name is accepted.
+        host: the address to listen on. If it is a loopback address, only requests to a loopback
+            name are accepted.
         public: whether uploads are refused.
     """
     folder, scripts = modules()
@@ -111,7 +112,7 @@ def create_app(
         State("page-key", "data"),
     )
     def draw_page(path: str | None, current: str | None) -> tuple[html.Div, str]:
-        """Draw the page of an address; all balls of a match share one page."""
+        """Draw the page of an address. All balls of a match share one page."""
         key = page_key(path or "/")
         if key == current:
             raise PreventUpdate
@@ -160,13 +161,13 @@ def create_app(
 
 
 def is_call(body: Any, callbacks: Data) -> bool:
-    """Whether a request body calls one of the callbacks with inputs that are strings or None."""
+    """Return whether a request body calls a callback with inputs that are strings or None."""
 
     def names(parts: Any) -> list[str]:
         return [f"{part['id']}.{part['property']}" for part in parts]
 
     try:
-        json.dumps(body, ensure_ascii=False).encode()  # half a character cannot be sent back
+        json.dumps(body, ensure_ascii=False).encode()  # a lone surrogate cannot be sent back
         called, given = callbacks[body["output"]], [*body["inputs"], *body["state"]]
         return (
             body["output"] == f"..{'...'.join(names(body['outputs']))}.."
@@ -180,7 +181,7 @@ def is_call(body: Any, callbacks: Data) -> bool:
 
 
 def page_key(path: str) -> str:
-    """The key of the page at an address; all balls of a match have the same key."""
+    """Return the key of the page at an address. All balls of a match have the same key."""
     kind, *rest = [part for part in path.split("/") if part] or [""]
     if kind == "match" and rest:
         return f"{'ball' if len(rest) > 1 else 'story'}/{rest[0]}"
@@ -285,9 +286,9 @@ def frame(*, public: bool, heads: bool) -> html.Div:
 
 
 def modules() -> tuple[str, Data]:
-    """Return the scripts' folder in the address, and the scripts' texts by name.
+    """Return the URL of the scripts' folder, and the texts of the scripts by name.
 
-    The folder's name is a hash of the texts, so browsers can cache them permanently.
+    The folder's name is a hash of the texts, so browsers can cache the scripts permanently.
     """
     assets = [*(files("attnlens.dashboard") / "assets").iterdir()]
     texts = {file.name: file.read_text("utf-8") for file in assets if file.name.endswith(".js")}
@@ -298,6 +299,6 @@ def modules() -> tuple[str, Data]:
 
 
 def _links(folder: str, names: Data) -> str:
-    """HTML links that fetch the first script and all the scripts it imports at once."""
+    """Return HTML links that load the first script and all scripts that it imports in parallel."""
     preloaded = [f'<link rel="modulepreload" href="{folder}/{name}">' for name in sorted(names)]
     return "\n".join([*preloaded, f'<script type="module" src="{folder}/main.js"></script>'])

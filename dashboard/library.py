@@ -1,7 +1,7 @@
-"""The open matches and recordings, by their name in the address.
+"""Keep the open matches and recordings, by their key in the URL.
 
-Files named on the command line stay open. The key of an upload is made of its content and the name
-that its visitor gave it. Uploads are not listed; unused ones are dropped if space runs out.
+Files named on the command line stay open. The key of an upload is a hash of its name and content.
+Uploads are not listed. The least recently used uploads are dropped if space runs out.
 """
 
 from __future__ import annotations
@@ -36,39 +36,43 @@ class Followed(Protocol):
     """A match whose file is read again as it grows.
 
     Attributes:
-        as_of: when its last valid state was read, in seconds since 1970.
-        trouble: a one-line reason why the file is no longer valid, or ``None``.
+        as_of: the time when the last valid state was read, in seconds since 1970.
+        trouble: one line that says why the file is no longer valid, or ``None``.
     """
 
     as_of: float
     trouble: str | None
 
     def newer(self) -> Match | None:
-        """The match if it has changed since the last call."""
+        """Return the match if it has changed since the last call."""
 
 
 @dataclass(frozen=True, slots=True)
 class Functions:
-    """What the dashboard shows, computed elsewhere: it only passes matches and plain data on.
+    """The functions that compute what the dashboard shows.
 
     Attributes:
-        read: a file's path to its match. Raises `AttnlensError` with the reader's words.
-        match: the match without its balls.
-        people: the match's players, by where they faced or bowled first.
-        story: match, whether its claims are tested, model, the address of a delivery by innings
-            and index, and what is called now and then meanwhile, to the story's ``html``.
-        innings: match, innings and model to every ball (`attnlens.cricket.explain.innings_data`),
-            and the ``scores`` before each as HTML.
-        explain: match, innings, ball, model and an outcome, or ``None`` for the story's, to an
-            ``explanation`` with evidence, and the ``html`` of its parts.
-        next_ball: match and model to the forecast of the ball not yet bowled, or why it is
-            ``waiting``.
-        what_if: match, innings, ball, model and the changes, to the answer as HTML.
-        texts: file names, such as ``prompt.txt``, to functions from an explanation to its text.
-        page: a recording's path and name to a page of its heat maps.
-        models: the names of the models to choose from, the default first.
-        heads: pages as HTML by head, such as ``whole-0``, and of all by ``""``; of the file of
-            ``attnlens lab heads --json``, if the command line names one.
+        read: returns the match in the file at a path. Raises `AttnlensError`.
+        match: returns the data of a match without its balls.
+        people: returns the players of a match, each with the first ball faced or bowled.
+        story: returns the ``html`` of a match's story. The arguments are the match, whether to test
+            claims, the model, a function that returns the URL of a ball by innings and index, and a
+            function to call between steps.
+        innings: returns every ball of an innings (`attnlens.cricket.explain.innings_data`), and the
+            ``scores`` before each ball as HTML. The arguments are the match, the innings and the
+            model.
+        explain: returns the ``explanation`` of a ball with evidence, and the ``html`` of its parts.
+            The arguments are the match, the innings, the ball, the model and the outcome to
+            explain; ``None`` selects the default outcome.
+        next_ball: returns the forecast of the next ball, or in ``waiting`` why there is none. The
+            arguments are the match and the model.
+        what_if: returns the answer to a what-if question as HTML. The arguments are the match, the
+            innings, the ball, the model and the changes.
+        texts: a function from an explanation to a text, for each file name such as ``prompt.txt``.
+        page: returns a page of heat maps. The arguments are the path and the name of a recording.
+        models: the names of the available models, the default first.
+        heads: the HTML page of each head, such as ``whole-0``, and of all heads under ``""``;
+            ``None`` if the command line names no file of ``attnlens lab heads --json``.
     """
 
     read: Callable[[str], Match]
@@ -87,10 +91,10 @@ class Functions:
 
 _MAX_UPLOADS: Final = 64
 _MAX_UPLOADED_CHARACTERS: Final = 32_000_000
-"""The largest size of all uploads as text; a match needs about four times as much memory."""
+"""The largest size of all uploads as text. A match needs about four times as much memory."""
 _PIECE_BYTES: Final = 1 << 16
 _MAX_READERS: Final = 2
-"""The number of uploads that are read at the same time; the pages of others ask again."""
+"""The most uploads that are read at the same time. The pages of other uploads ask again later."""
 _UNSAFE_CHARACTERS: Final = re.compile(r"[^A-Za-z0-9._-]+")
 
 
@@ -105,9 +109,10 @@ class LibraryItem(Generic[Content]):
     Attributes:
         key: the item's name in the address.
         summary: the match's plain data, or the recording's name.
-        sample: whether it is the simulated match, open if the command line names no file.
-        followed: reads the match again as its file grows, or ``None``.
-        version: differs after each change, even after a restart of the server.
+        sample: whether this is the simulated match, which is open if the command line names no
+            file.
+        followed: an object that reads the match again as its file grows, or ``None``.
+        version: a text that differs after each change, even after a restart of the server.
         size: the size of an upload in characters.
     """
 
@@ -137,11 +142,11 @@ class Library(ABC, Generic[Content]):
 
     @abstractmethod
     def _size(self, content: Content) -> int:
-        """The characters of a content as text."""
+        """Return the number of characters of a content as text."""
 
     @abstractmethod
     def _read(self, path: str, name: str) -> tuple[Content, Data]:
-        """Return a file's content and its plain data; errors of the reader are raised unchanged."""
+        """Return a file's content and its summary. Errors of the reader are raised unchanged."""
 
     @property
     def permanent(self) -> list[LibraryItem[Content]]:
@@ -169,13 +174,14 @@ class Library(ABC, Generic[Content]):
         """Open an uploaded file.
 
         Raises:
-            AttnlensError: the file cannot be read; the text is that of the reader.
+            AttnlensError: the file cannot be read, or it is too large to be kept open.
+            BusyError: too many uploads are being read.
         """
         name = os.path.basename(name.replace("\\", "/"))
         digest, short = hashlib.sha256(name.encode("utf-8", "replace") + b"\0"), safe_name(name)
         with tempfile.TemporaryDirectory(prefix="attnlens-") as folder:
             path = Path(folder) / short
-            # Copy in pieces, or each server thread would keep memory for a whole file.
+            # In one piece, each server thread would need memory for a complete file.
             with path.open("wb") as file:
                 while piece := stream.read(_PIECE_BYTES):
                     digest.update(piece)
@@ -208,7 +214,7 @@ class Matches(Library["Match"]):
     """Matches by key.
 
     Attributes:
-        note: a remark on the matches named on the command line.
+        note: a remark about the matches that are named on the command line.
     """
 
     def __init__(self, functions: Functions) -> None:
@@ -234,7 +240,7 @@ class Matches(Library["Match"]):
         return self._add(summary["match_id"], item)
 
     def refreshed(self, key: str) -> LibraryItem[Match] | None:
-        """Return the match of a key, read again if it is followed and its file has changed."""
+        """Return the match of a key. A followed match is read again if its file has changed."""
         with self._refreshing:
             item = self.get(key)
             match = None if item is None or item.followed is None else item.followed.newer()

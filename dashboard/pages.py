@@ -1,4 +1,4 @@
-"""The pages: matches, a match, a ball, the heads, recordings."""
+"""Build the pages for matches, a match, a ball, the heads and recordings."""
 
 from __future__ import annotations
 
@@ -31,27 +31,27 @@ FILES: Final = {
 
 
 def hyphenated(**attributes: str) -> dict[str, Any]:
-    """Attributes with hyphens in their names: ``aria_label`` becomes ``aria-label``."""
+    """Return attributes with hyphens in their names: ``aria_label`` becomes ``aria-label``."""
     return {name.replace("_", "-"): value for name, value in attributes.items()}
 
 
 def panel(
     name: str, title: str | None, *children: Component | None, beside: Component | None = None
 ) -> html.Section:
-    """A section of a page with a heading, and optionally a component next to the heading."""
+    """Build a section of a page. ``beside`` is a component next to the heading."""
     heading = title and html.Div([html.H2(title, id=f"{name}-title"), beside], className="heading")
     named = {"aria_labelledby": f"{name}-title"} if title else {}
     return html.Section([heading, *children], id=name, className="panel", **hyphenated(**named))
 
 
 def shown(page: str, children: Page, **data: Any) -> html.Div:
-    """A page for the script named ``page``, which receives ``data``."""
+    """Build a page. The script named ``page`` receives ``data``."""
     told = json.dumps({"page": page, **data}, ensure_ascii=False)
     return html.Div(children, id="content", key=told, **hyphenated(data_shown=told))
 
 
 def drop_zone(kind: str, words: str) -> html.Div:
-    """An area to drop a file for upload; the script adds the file input."""
+    """Build an area where a file can be dropped for upload. The script adds the file input."""
     return html.Div(
         [html.Label(f"Open {words}; or drop the file here. "), html.P("", role="alert")],
         className="drop",
@@ -60,13 +60,13 @@ def drop_zone(kind: str, words: str) -> html.Div:
 
 
 def not_found_page(text: str) -> html.Div:
-    """The page for an address that does not exist."""
+    """Build the page for an address that does not exist."""
     link = dcc.Link("To the matches", href="/", className="button")
     return shown("lost", [html.H1("Nothing is here"), html.P(text, className="lead"), link])
 
 
 def match_link(item: LibraryItem[Match]) -> str:
-    """The address of a match's first page, which is its story."""
+    """Return the URL of a match's first page, which is the story of the match."""
     return f"/match/{quote(item.key)}"
 
 
@@ -75,7 +75,7 @@ def ball_link(item: LibraryItem[Match], innings: int, ball: int) -> str:
 
 
 def last_ball_link(item: LibraryItem[Match]) -> str:
-    """The address of the last ball bowled, if any."""
+    """Return the URL of the last ball bowled, or of the first ball if no ball was bowled."""
     played = [innings for innings in item.summary["innings"] if innings["balls"]]
     last = played[-1] if played else {"number": 1, "balls": 1}
     return ball_link(item, last["number"], last["balls"])
@@ -86,7 +86,7 @@ def recording_link(item: LibraryItem[str]) -> str:
 
 
 def _facts(item: LibraryItem[Match], *more: str) -> str:
-    """The place and date of a match on one line."""
+    """Return the event, date and venue of a match on one line, after the facts in ``more``."""
     facts = [*more, *(item.summary[name] for name in ("event", "date", "venue"))]
     return " · ".join(on_one_line(fact) for fact in facts if fact)
 
@@ -122,12 +122,12 @@ def home_page(matches: Matches, *, public: bool) -> html.Div:
 
 
 def heads_page(head: str) -> html.Div:
-    """The page of one head or of all heads across matches; the script fetches its content."""
+    """Build the page of one head or of all heads. The script requests its content."""
     return shown("heads", [html.Div(id="story")], head=head)
 
 
 def story_page(item: LibraryItem[Match], models: tuple[str, ...]) -> html.Div:
-    """The story of a match: who won, when the match turned, and links to its other pages."""
+    """Build the story page of a match: the result, the turning points and links to the innings."""
     summary = item.summary
     title = summary["result"] or summary["title"]
     links = [
@@ -160,7 +160,7 @@ def _button(text: str, label: str, **data: str) -> html.Button:
 
 
 def _ways(item: LibraryItem[Match], models: tuple[str, ...]) -> html.Div:
-    """Links to the pages of a match: its story, its innings, and its balls."""
+    """Build the links to the story, the innings and the balls of a match."""
     innings = [
         html.Button(_score(row), type="button", **hyphenated(data_innings=str(row["number"])))
         for row in item.summary["innings"]
@@ -178,12 +178,12 @@ def _ways(item: LibraryItem[Match], models: tuple[str, ...]) -> html.Div:
 
 
 def _empty(name: str) -> html.Div:
-    """An empty element that the script fills."""
+    """Build an empty element, which the script fills."""
     return html.Div(id=name)
 
 
 def ball_page(item: LibraryItem[Match], models: tuple[str, ...]) -> html.Div:
-    """The page of a ball: score, innings, forecast with reasons, and the attention of the heads."""
+    """Build the page of a ball: score, innings, forecast with reasons, and attention of heads."""
     is_live = item.followed is not None
     ways = _ways(item, models)
     files = [

@@ -1,4 +1,4 @@
-"""The addresses that pages fetch: JSON, downloads and uploads, with error responses."""
+"""Add the routes for JSON data, downloads and uploads, with their error responses."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _NOT_OPEN: Final = "is not here (any more): it has to be opened or uploaded agai
 
 
 def error_response(text: str, status: int) -> Response:
-    """Build an error response: one line of text as JSON."""
+    """Build an error response with one line of text as JSON."""
     return plain_json({"error": on_one_line(text)}, status)
 
 
@@ -54,7 +54,7 @@ def plain_json(value: Any, status: int = 200) -> Response:
 
 
 def errors_as_json(make: Callable[..., Response]) -> Callable[..., Response]:
-    """Answer expected errors with one line of JSON, not with a traceback page."""
+    """Decorate a route to answer expected errors with one line of JSON instead of a traceback."""
 
     @wraps(make)
     def answer(*arguments: Any, **parameters: Any) -> Response:
@@ -89,10 +89,10 @@ def disconnected() -> Callable[[], bool]:
 
 
 def json_response(packed: bytes, *, lasting: bool = True) -> Response:
-    """Compressed JSON, decompressed for clients that do not accept gzip.
+    """Build a response from compressed JSON, decompressed for clients that do not accept gzip.
 
     Args:
-        lasting: whether the answer at this address will never change.
+        lasting: whether browsers may cache the response, because it will not change.
     """
     accepted = "gzip" in request.headers.get("Accept-Encoding", "")
     content = packed if accepted else gzip.decompress(packed)
@@ -113,7 +113,7 @@ def download(text: str, name: str, kind: str) -> Response:
 
 
 _MIN_COMPRESSED_BYTES: Final = 1400
-"""Smaller answers are not compressed, because they fit in one packet."""
+"""Smaller responses are not compressed, because they fit in one packet."""
 _TEXT_TYPES: Final = ("text/", "application/json", "application/javascript", "image/svg")
 
 
@@ -124,7 +124,7 @@ def _compressed_once(content: bytes) -> bytes:
 
 
 def compress_text(response: Response) -> Response:
-    """Compress texts for clients that accept gzip."""
+    """Compress text responses for clients that accept gzip."""
     accepts_gzip = "gzip" in request.headers.get("Accept-Encoding", "")
     if not accepts_gzip or response.status_code != 200 or "Content-Encoding" in response.headers:
         return response
@@ -160,7 +160,7 @@ def add_uploads(server: Flask, matches: Matches, recordings: Recordings, *, publ
 
 
 def add_recordings(server: Flask, recordings: Recordings) -> None:
-    """Add the pages of recordings, each to be shown in its own frame."""
+    """Add the route for pages of recordings, which are shown in frames."""
 
     @server.get("/page/<key>")
     def recording_page(key: str) -> Response:
@@ -183,7 +183,7 @@ _MAX_SEARCH_CHARACTERS: Final = 160
 def search_hits(
     matches: Matches, people: Callable[[Match], list[Data]], text: str, first: str = ""
 ) -> list[Data]:
-    """Find the players and matches whose names contain all words of ``text``, with addresses.
+    """Return the players and matches whose names contain all words of ``text``, with their URLs.
 
     Args:
         first: the key of the match whose players are listed first.
@@ -211,10 +211,10 @@ def search_hits(
 def add_match_routes(
     server: Flask, functions: Functions, matches: Matches, answers: AnswerQueue
 ) -> None:
-    """Add every address of a match."""
+    """Add the routes of a match."""
 
     def of_open_match(make: Callable[..., Response]) -> Callable[..., Response]:
-        """Call a route with the open match of its key, or answer that there is no such match."""
+        """Decorate a route to receive the match of its key, or to answer 404 if it is not open."""
 
         @wraps(make)
         def answer(key: str, **parameters: Any) -> Response:
@@ -232,7 +232,7 @@ def add_match_routes(
     def respond(
         item: LibraryItem[Match], make: Callable[..., Data], *arguments: Any, urgency: int = FIRST
     ) -> Response:
-        """Return the cached result of ``make``, by default computed before tests of balls."""
+        """Return the result of ``make``, which is cached. By default it runs before tests of balls."""
         model = chosen_model()
         key = (make, item.key, item.version, *arguments, model)
         work = partial(make, item.value, *arguments, model)
@@ -294,7 +294,7 @@ def add_match_routes(
     @server.get("/data/<key>/<int:innings>/<int:ball>/place.json")
     @of_open_match
     def queue_position(item: LibraryItem[Match], innings: int, ball: int) -> Response:
-        """Return the number of jobs that run before that of a ball."""
+        """Return the number of jobs that run before the explanation of a ball."""
         return plain_json({"before": answers.position(ball_key(item, innings, ball))})
 
     @server.get("/live/<key>.json")
@@ -344,7 +344,7 @@ def add_match_routes(
 
 
 def _csv(data: Data) -> str:
-    """The past balls of a ball as a table."""
+    """Return the past balls of an explained ball as CSV."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     columns = ["index", "label", "batter", "bowler", "outcome", "runs", "attention"]

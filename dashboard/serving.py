@@ -1,9 +1,9 @@
-"""Serving the app: threads and connections are bounded, and every answer carries its policy.
+"""Serve the app with limits on threads and connections, and with a security policy.
 
-Nothing is loaded from elsewhere, nothing inline runs but Dash's own scripts by their hash, and
-only addresses that the server was started for are answered, so that no other site's name can be
-pointed at it. Requests from pages of other sites are refused before any work; other sites may
-link to a page here, and no more.
+Pages load nothing from other servers. Inline scripts do not run, except Dash's scripts, which the
+policy allows by their hashes. A server on a loopback address refuses other host names, so another
+site cannot point its name at the server. Requests from pages of other sites are refused before any
+work is done. Other sites can only link to a page.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
     from waitress.server import TcpWSGIServer
 
 _OWN_HEADER: Final = "X-Attnlens"
-"""A header that no other site's form can send; requests that change something need it."""
+"""A header that forms of other sites cannot send. Uploads and questions must have it."""
 
 _PAGE_ENDPOINTS: Final = ("/", "/<path:path>")
-"""Dash's endpoints of the page itself, which is the same for every address and costs nothing."""
+"""Dash's endpoints of the page, which is the same at every address and needs no computation."""
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach a server that listens on ``host``."""
+    """Return whether only this machine can reach a server that listens on ``host``."""
     if host.lower() == "localhost":
         return True
     try:
@@ -51,7 +51,11 @@ def is_loopback(host: str) -> bool:
 
 
 def protect(app: Dash, host: str) -> None:
-    """Add a policy to every answer. Call it after all callbacks are registered."""
+    """Refuse requests from other sites, and add a security policy to every response.
+
+    Call this function after all callbacks are registered, because the policy contains the hashes of
+    their scripts.
+    """
     scripts = " ".join(
         f"'{digest}'" if digest.startswith("sha") else digest for digest in app.csp_hashes()
     )
@@ -84,7 +88,7 @@ def protect(app: Dash, host: str) -> None:
 
 
 def _host_name(incoming: Request) -> str:
-    """The server's name in the request, without the port."""
+    """Return the host name in the request, without the port."""
     host = incoming.host
     if host.startswith("["):
         return host[1:].partition("]")[0]
@@ -92,10 +96,10 @@ def _host_name(incoming: Request) -> str:
 
 
 def _from_elsewhere(incoming: Request) -> bool:
-    """Whether another site's page sent it, by headers that browsers set and pages cannot.
+    """Return whether a page of another site sent the request, according to the browser's headers.
 
-    Another port of this machine is another site. To an address without TLS that is not this
-    machine browsers send no ``Sec-Fetch-Site``, but mostly ``Origin`` or ``Referer``.
+    Another port of this machine counts as another site. Browsers do not send ``Sec-Fetch-Site`` to
+    another machine without TLS, but they usually send ``Origin`` or ``Referer``.
     """
     site = incoming.headers.get("Sec-Fetch-Site")
     if site is not None:
@@ -105,15 +109,15 @@ def _from_elsewhere(incoming: Request) -> bool:
 
 
 def from_our_page(incoming: Request) -> bool:
-    """Whether one of the dashboard's own pages sent it."""
+    """Return whether one of the dashboard's pages sent the request."""
     return incoming.headers.get(_OWN_HEADER) == "1"
 
 
 THREADS: Final = 48
-"""Most of them wait for the one thread that runs the model."""
+"""The number of server threads. Most of them wait for the one thread that runs the model."""
 _MAX_CONNECTIONS: Final = 1000
 _IDLE_SECONDS: Final = 30
-"""After which an idle connection is closed."""
+"""The time in seconds after which an idle connection is closed."""
 MAX_BODY_BYTES: Final = 32_000_000
 """The largest size of an uploaded file."""
 MAX_REQUEST_BYTES: Final = 1_000_000
@@ -174,7 +178,7 @@ class _Channel(HTTPChannel):  # type: ignore[misc]
 
 
 class LowerCaseHost:
-    """An app that sees host names in lower case."""
+    """A WSGI app that converts the host name to lower case for another app."""
 
     def __init__(self, app: WSGIApplication) -> None:
         self.app = app
@@ -185,10 +189,10 @@ class LowerCaseHost:
 
 
 def listen(app: Dash, host: str, port: int) -> TcpWSGIServer:
-    """A server bound to its port; its ``run`` serves.
+    """Return a server that is bound to its port. Its ``run`` method starts to serve.
 
     Raises:
-        InputError: the port is taken, or the address is not this machine's.
+        InputError: the port is in use, or the address does not belong to this machine.
     """
     # waitress logs a line whenever a request waits for a thread.
     logging.getLogger("waitress").setLevel(logging.ERROR)

@@ -1,4 +1,4 @@
-"""`ablate`: measure how a loss changes without single heads, compared with random heads."""
+"""Measure how a loss changes if one head is removed, compared with randomly drawn heads."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ Loss = Callable[[Any], Tensor]
 How = Literal["zero", "mean"]
 
 _MASKED_EVERY: Final = 7
-"""One of this many tokens is masked: about 15%, as in the training of these models.
+"""Every seventh token is masked: about 15%, as in the training of masked language models.
 
 Reference:
     Devlin et al. 2019, "BERT", section 3.1.
 """
 _RANDOM_HEADS: Final = 20
 _MAX_ENUMERATED_INPUTS: Final = 12
-"""Up to this many inputs, all sign flips are enumerated; above, `N_DRAWS` are drawn."""
+"""Up to 12 inputs, all sign flips are enumerated. For more inputs, `N_DRAWS` are drawn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +44,9 @@ class Ablated:
 
     Attributes:
         change: the change of the mean loss over the inputs.
-        beyond: ``change`` minus the mean change without a randomly drawn head.
+        beyond: ``change`` minus the mean change for the randomly drawn heads.
         p: the p-value of ``beyond`` in a sign-flip test over the inputs; None for a single input.
-        q: p corrected over the listed heads (Benjamini and Hochberg).
+        q: the p-value corrected for all listed heads (Benjamini and Hochberg).
     """
 
     name: str
@@ -61,10 +61,12 @@ class Ablated:
 
 @dataclass(frozen=True, slots=True)
 class Ablation:
-    """The heads removed one by one, largest change first.
+    """The effects of removing heads one by one, largest change first.
 
-    ``loss`` is the mean over the inputs with all heads. ``random`` lists the changes of the mean
-    loss without each of the randomly drawn heads.
+    Attributes:
+        inputs: the number of inputs.
+        loss: the mean loss over the inputs with all heads.
+        random: the change of the mean loss for each of the randomly drawn heads.
     """
 
     how: How
@@ -74,7 +76,7 @@ class Ablation:
     random: tuple[float, ...]
 
     def to_pandas(self) -> pandas.DataFrame:
-        """One row per head."""
+        """Return a data frame with one row per head."""
         import pandas
 
         return pandas.DataFrame([asdict(head) for head in self.heads])
@@ -93,26 +95,27 @@ def ablate(
     how: How = "zero",
     seed: int = 0,
 ) -> Ablation:
-    """Measure how a loss changes without each head, compared with random heads.
+    """Measure how a loss changes if each head is removed, compared with randomly drawn heads.
 
     Args:
         model: the model, in `eval` mode.
-        inputs: as in `attnlens.audit`; a test needs at least two.
+        inputs: as in `attnlens.audit`. P-values need at least two inputs.
         tokens: as in `attnlens.audit`.
-        loss: a function from the output for one input to a number or a tensor ``(batch,)`` of size
-            1. None: the model's own loss if the inputs contain ``labels``, else the mean
-            cross-entropy in nats of the next token, without padding. For a masked language model it
-            is the cross-entropy of the masked tokens; if no token is masked, every seventh is.
-        heads: ``"each"``, or names such as ``["L16H0"]``, which are compared with up to
-            `_RANDOM_HEADS` other heads, drawn at random.
-        how: ``"zero"``: the head's weights become 0, so that it contributes nothing; ``"mean"``:
-            the head attends evenly to all visible keys, so that it contributes the mean of their
-            values.
+        loss: a function that receives the model's output for one input and returns a tensor with
+            one element. None: the loss in the output if the inputs contain ``labels``, otherwise
+            the mean cross-entropy in nats of the next tokens, without padding. For a masked
+            language model, it is the cross-entropy of the masked tokens. If no token is masked,
+            every seventh token is masked.
+        heads: ``"each"``, or names such as ``["L16H0"]``. Named heads are compared with up to 20
+            other heads, which are drawn at random.
+        how: ``"zero"``: the head's weights become 0, so that the head contributes nothing.
+            ``"mean"``: the head attends evenly to all visible keys, so that the head contributes
+            the mean of their values.
         seed: the seed of all random draws.
 
     Raises:
         InputError: an input is invalid, a head does not exist, or there is no loss.
-        InterventionError: the attention cannot be changed.
+        InterventionError: the attention of the model cannot be changed.
 
     Reference:
         Michel et al. 2019, "Are Sixteen Heads Really Better than One?".
@@ -211,13 +214,13 @@ def _loss(single_input: AuditInput, loss: Loss | None) -> float:
 
 
 def _mean_of_others(random: Floats, names: Sequence[str], name: str) -> Floats | float:
-    """The mean change without random heads, excluding this head, ``(input,)``."""
+    """Return the mean change over the random heads except ``name``, ``(input,)``."""
     other_rows = [at for at, other in enumerate(names) if other != name]
     return random[other_rows].mean(0) if other_rows else 0.0
 
 
 def _p(more: Floats, generator: np.random.Generator) -> float | None:
-    """The p-value of a sign-flip test of the mean; exact for few inputs.
+    """Return the p-value of a sign-flip test of the mean, which is exact for few inputs.
 
     Reference:
         Fisher 1935, "The Design of Experiments", section 21.

@@ -1,6 +1,4 @@
-"""`audit`: find the items that a model's answer depends on by its attention, and test each
-claim.
-"""
+"""Find the items that a model's answer depends on according to its attention, and test this."""
 
 from __future__ import annotations
 
@@ -63,32 +61,33 @@ def audit(
 ) -> Audit:
     """Find the items that a model's answer depends on according to its attention, and test this.
 
-    First, each item alone is hidden from all attention. Then one forward pass with gradients
-    screens all heads. From the result, claims are made about the item and the items with the
-    largest gradient times attention over all heads, the most attended items, and the items that the
-    heads with the highest screening score attend to. The items of each claim are hidden together,
-    and `attnlens.evidence` tests the claim.
+    An item is a key of attention, such as a token. One forward pass with gradients scores every
+    item of every head by gradient times attention. Claims are then made about the item and the
+    items with the highest scores over all heads, about the most attended items, and about the items
+    that each of the highest-scoring heads attends to. To test a claim, its items are hidden
+    together from the model or the head, and `attnlens.evidence` compares the effect with that of
+    other items. Each item is also hidden alone from all attention.
 
     Args:
         model: any torch model in `eval` mode; or a path as for the command `attnlens audit`: a
-            Hugging Face folder, a GGUF file, or ``module:function``, which may return its own
+            Hugging Face folder, a GGUF file, or ``module:function``, which returns a model and its
             inputs.
-        inputs: one or several texts, with a tokenizer; or tensors with the batch axis first: one
-            tensor, several, or a mapping from the names of the model's arguments.
-        tokens: a Hugging Face tokenizer, or the labels of the items (keys of attention).
+        inputs: one text or several texts, which need a tokenizer; or tensors whose first axis is
+            the batch. Give one tensor, a sequence of tensors, or a mapping from argument names.
+        tokens: a Hugging Face tokenizer, or the labels of the items.
         target: a class by name or number; the next token or the token at ``[MASK]``, by text or
             number; ``"step 3"`` or ``"step 3, channel 1"`` of a forecast; ``"embedding"``; or a
             function of the output that returns numbers ``(batch,)``, or probabilities or logits
             ``(batch, outcome)``. None: the most likely token or class, the first step, or the
-            embedding of a model without an output head; see `attnlens.audits.screen`. If a text has
-            no ``[MASK]``, a masked language model predicts the last token. An encoder-decoder
-            predicts the first token of its output.
+            embedding of a model without an output head; see `attnlens.audits.screen`. If a text for
+            a masked language model has no ``[MASK]``, its last token is masked. For an
+            encoder-decoder, the target is the first token of its output.
         layers: report only heads of these layers; None: all layers.
         heads: the number of heads to make claims about.
         sinks: positions of items to leave out of claims, in addition to special tokens; None: the
             result of `attnlens.attention.focus.sink_items`.
         seed: the seed of all random draws.
-        progress: a function called with a line of text for each input.
+        progress: a function that is called with a line of text for each input.
 
     Raises:
         InputError: an input is invalid, a target or layer does not exist, or there are too few
@@ -103,11 +102,11 @@ def audit(
         tokens = source.tokens if tokens is None else tokens
         inputs = source.inputs if inputs is None else inputs
     single_inputs = split_inputs(model, inputs, tokens)
-    # An iterator would be empty at the second input.
     if loose := sorted(unknown):
         raise InputError(f"audit has no option {loose[0]!r}", remedy=f"say {_OPTIONS}")
     if not isinstance(heads, int) or heads < 0:
         raise InputError(f"heads={heads!r} is no number of heads", remedy="give 0 or more")
+    # A list, because an iterator would be empty at the second input.
     selected_layers = [layers] if isinstance(layers, int) else None if layers is None else [*layers]
     results = []
     for number, single_input in enumerate(single_inputs):
@@ -150,7 +149,7 @@ def _of_layers(table: HeadTable, layers: Sequence[int] | None) -> HeadTable:
 
 
 def _mean_table(tables: Sequence[HeadTable]) -> HeadTable:
-    """The mean over inputs of each head's figures, over the inputs where they are known."""
+    """Return each head's figures, averaged over the inputs for which they are known."""
     if len(tables) == 1:
         return tables[0]
     by_head: dict[tuple[str, int], list[HeadRow]] = {}
@@ -175,17 +174,17 @@ def _mean_table(tables: Sequence[HeadTable]) -> HeadTable:
 
 _RANDOM_LISTS: Final = 10
 _RANDOM_HEADS: Final = 5
-"""The number of placebo heads per input."""
+"""The number of heads per input from which placebos are made."""
 
 _MIN_ITEMS: Final = 3
 
 _PROBABILITY_TOLERANCE: Final = 1e-3
-"""Rounding keeps the probabilities of the same input in two batches within this difference."""
+"""The largest difference that rounding causes between an input's probabilities in two batches."""
 
 _CONTROL: Final = "other sets of as many items, beyond what kind, frequency and place explain"
 
 _ITEMS_PER_COLUMN: Final = 5
-"""At least this many items are compared for each structural number of an item."""
+"""A comparison uses at most one number of `token_structure` for every five items."""
 
 _CLOSED_CLASSES: Final = """
 a about all an and any are as at be been but by can could did do does each for from had has have
@@ -194,19 +193,19 @@ shall she should so some such than that the their them then there these they thi
 was we were what when where which who whom whose why will with would you your
 """
 _FUNCTION_WORDS: Final = frozenset(_CLOSED_CLASSES.split())
-"""English words of closed classes."""
+"""English function words, such as articles, prepositions and pronouns."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditClaim(Claim):
-    """A claim of an audit: about a head if it names one, else about the whole model."""
+    """A claim about the head in ``row``, or about the whole model if ``row`` is None."""
 
     kind: Kind
     row: HeadRow | None = None
 
 
 class _Case:
-    """One screened input, evaluated with items hidden."""
+    """One screened input, which is evaluated with different items hidden."""
 
     def __init__(self, single_input: AuditInput, screening: Screening) -> None:
         self.single_input, self.screening = single_input, screening
@@ -227,7 +226,7 @@ class _Case:
         return self._scores_without(masks, rows)
 
     def _scores_without(self, masks: Flags, rows: Sequence[HeadRow] | None = None) -> Floats:
-        """Scores ``(mask, score)`` with positions hidden, ``(mask, place)``."""
+        """Return the scores ``(mask, score)``. ``masks`` is true at the hidden positions."""
         screening = self.screening
         hide = dict.fromkeys(screening.sites, masks)
         if rows is not None:
@@ -241,7 +240,7 @@ class _Case:
         return np.concatenate([screening.target.scores(*part).cpu().numpy() for part in parts])
 
     def without(self, flags: Flags, rows: Sequence[HeadRow] | None = None) -> Floats:
-        """Probabilities ``(mask, outcome)`` with items hidden.
+        """Return the probabilities ``(mask, outcome)`` with items hidden.
 
         Args:
             flags: true for visible items, ``(mask, item)``.
@@ -257,7 +256,7 @@ class _Case:
         return probs
 
     def token_effects(self, number: int) -> tuple[TokenEffect, ...]:
-        """The effect of hiding each position alone, including sinks and special tokens."""
+        """Return the effect of hiding each position alone, including sinks and special tokens."""
         screening, target = self.screening, self.screening.target
         count = len(screening.labels)
         places = [at for at in range(count) if at not in screening.left_out]
@@ -290,13 +289,13 @@ class _Case:
         )
 
     def top(self, weights: Floats, n: int) -> tuple[int, ...]:
-        """The ``n`` items with the largest of the weights ``(key,)``."""
+        """Return the ``n`` items with the largest weights; ``weights`` has the shape ``(key,)``."""
         items = np.array(self.screening.items)
         order = np.argsort(-weights[items], kind="stable")[:n]
         return tuple(sorted(items[order].tolist()))
 
     def item_names(self, items: Sequence[int]) -> tuple[str, ...]:
-        """The labels of items, with positions if several items have the same label."""
+        """Return the labels of items; a label that several items have is followed by the position."""
         labels = self.screening.labels
         return tuple(
             (labels[at].strip() or repr(labels[at]))
@@ -312,7 +311,7 @@ class _Case:
         weights: Floats | None = None,
         row: HeadRow | None = None,
     ) -> AuditClaim:
-        """A claim about items that, according to ``weights``, receive attention."""
+        """Make a claim about items. ``weights`` is the attention to every key, if it is known."""
         lift = None
         if weights is not None:
             mean = float(weights[list(self.screening.items)].mean())
@@ -330,9 +329,7 @@ class _Case:
         )
 
     def model_claims(self) -> list[AuditClaim]:
-        """Claims about the most important and most attended items over all heads, and the last
-        items.
-        """
+        """Return the claims about the most important, the most attended and the last items."""
         screening, width = self.screening, self.width
         weighed: Floats = sum(
             (scores.sum(0) for scores in screening.importance.values()), np.zeros(1)
@@ -347,8 +344,9 @@ class _Case:
         ]
 
     def model_free_lists(self) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
-        """The tokens of a text with the largest ids, and the longest words: lists that use no
-        model.
+        """Return the tokens of a text with the largest ids, and the longest tokens.
+
+        These lists are placebos, because they do not depend on the model.
         """
         if self.single_input.text is None or "input_ids" not in self.single_input.kwargs:
             return [], []
@@ -364,11 +362,11 @@ class _Case:
 
 
 def token_structure(single_input: AuditInput, screening: Screening) -> dict[int, tuple[float, ...]]:
-    """Numbers that describe each item independently of the model.
+    """Return numbers that describe each item independently of the model.
 
-    For a token they are the logarithm of its id (vocabularies are roughly sorted by frequency), its
-    length, whether it is a function word, whether it is a special token or punctuation, and the
-    logarithm of its distance from the end. For other items there is only the distance.
+    The numbers of a token are the logarithm of its id (vocabularies are roughly sorted by
+    frequency), its length, whether it is a function word, whether it is a special token or
+    punctuation, and the logarithm of its distance from the end. Other items have only the distance.
     """
     labels, ids = screening.labels, single_input.kwargs.get("input_ids")
     structure: dict[int, tuple[float, ...]] = {}
@@ -398,9 +396,9 @@ def audit_input(
 ) -> tuple[Input, tuple[TokenEffect, ...], HeadTable, list[AuditedClaim], list[tuple[int, int]]]:
     """Test the claims that one input's attention suggests.
 
-    First, the items that each head attends to are hidden together from that head. If a head has at
-    least a tenth of the effect on the whole model, each of its items is also hidden alone. For
-    other heads nothing is claimed, and they count as claims that were not supported.
+    The items that a head attends to are hidden together, once from that head and once from the
+    whole model. If the effect of the first is at least a tenth of the effect of the second, the
+    claim about the head is tested. Otherwise the claim counts as not supported.
 
     Args:
         number: the number of the input.
@@ -408,8 +406,8 @@ def audit_input(
         heads: the number of heads to make claims about.
 
     Returns:
-        the input, the effect of hiding each of its items, its heads, its claims, and for each of
-        `PLACEBOS` the number of lists tested and the number supported.
+        the input, the effects of hiding each item, the heads, the claims, and for each of
+        `PLACEBOS` the number of lists that were tested and the number that were supported.
 
     Raises:
         InputError: there are too few items to compare.
@@ -455,7 +453,7 @@ def audit_input(
 def _of_heads(
     trial: Trial[AuditClaim], case: _Case, claims: Mapping[HeadRow, AuditClaim]
 ) -> Iterator[ClaimTest[AuditClaim]]:
-    """Test the claims about heads; a head with too small a share of the effect is not tested."""
+    """Yield the tests of the claims about heads. A head with too small an effect is not tested."""
     if not claims:
         return
     flags = np.array(
@@ -484,7 +482,10 @@ def _of_heads(
 
 
 def _with_p_values(trial: Trial[AuditClaim], case: _Case, rows: Sequence[HeadRow]) -> HeadTable:
-    """Rows with the p-value for hiding the items that each head attends to from the whole model."""
+    """Return the rows with p-values.
+
+    The p-value of a head is for hiding the items that the head attends to from the whole model.
+    """
     claims = [case.head_claim(row) for row in rows]
     statistics = trial.item_statistics(MODEL, claims[0])
     null = claims[0].pool.null(statistics, np.random.default_rng(trial.seed))
@@ -497,7 +498,7 @@ def _with_p_values(trial: Trial[AuditClaim], case: _Case, rows: Sequence[HeadRow
 def _placebos(
     trial: Trial[AuditClaim], case: _Case, rows: Sequence[HeadRow], generator: np.random.Generator
 ) -> list[tuple[int, int]]:
-    """For each of `PLACEBOS`, the number of lists tested individually and the number supported."""
+    """Return the number of lists tested and the number supported, for each of `PLACEBOS`."""
     heads = [rows[at] for at in generator.permutation(len(rows))[:_RANDOM_HEADS]]
     shuffled = case.screening.shuffled
     lists = (

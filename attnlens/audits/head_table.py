@@ -29,31 +29,32 @@ if TYPE_CHECKING:
 
 RELATIONS: Final = ("previous", "first", "duplicate", "induction")
 _CROSS: Final = ("cross", "encdec", "encoder_attn", "enc_attn", "multihead_attn")
-"""Name parts that mark attention from a decoder to an encoder."""
+"""Parts of site names that identify attention from a decoder to an encoder."""
 FIGURES: Final = (*RELATIONS, "sink", "entropy", "importance")
 """The columns of a row that are averaged over inputs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeadRow:
-    """One head; shares of attention (0 to 1) are means over the queries with such a key.
+    """The figures of one head. Shares of attention are from 0 to 1.
 
     Attributes:
-        layer: the first number in the name of its site, else the site's index.
-        site: the module, as in ``named_modules()``.
-        stack: ``encoder``, ``decoder``, ``cross`` and the like if several sites of a model have the
-            same layer; else empty.
+        layer: the first number in the name of the site, or the site's index if there is no number.
+        site: the name of the attention module, as in ``named_modules()``.
+        stack: a name such as ``encoder``, ``decoder`` or ``cross``, if several sites of the model
+            have the same layer; otherwise empty.
         previous, first, duplicate, induction: the share of attention to the previous token, to the
-            first token, to earlier equal tokens, and to the tokens that follow these; None if no
-            query has such a key.
-        sink: the share of attention to sinks.
+            first token, to earlier equal tokens, and to the tokens that follow earlier equal
+            tokens. The share is a mean over the queries that have such a key; None if no query has
+            one.
+        sink: the mean share of attention to sinks.
         entropy: the mean entropy over queries, in nats.
         relation: the relation (previous, duplicate or induction) with the largest lift.
         lift: the attention to that relation divided by its share under uniform attention.
-        importance: gradient times attention, summed over keys that are not sinks; None without an
+        importance: gradient times attention, summed over keys that are not sinks; None outside an
             audit.
         p: the p-value for hiding the most attended items of the head from the whole model: the
-            share of random sets with at least as large an effect. None without an audit.
+            share of random sets with at least as large an effect; None outside an audit.
     """
 
     layer: int
@@ -73,7 +74,7 @@ class HeadRow:
 
     @property
     def name(self) -> str:
-        """``L16H0``, or ``decoder cross L16H0``."""
+        """The name of the head, such as ``L16H0`` or ``decoder cross L16H0``."""
         return f"{self.stack} L{self.layer}H{self.head}".strip()
 
 
@@ -81,7 +82,7 @@ class HeadTable(tuple[HeadRow, ...]):
     """The rows of all heads, displayed as a table."""
 
     def to_pandas(self) -> pandas.DataFrame:
-        """One row per head."""
+        """Return a data frame with one row per head."""
         import pandas
 
         return pandas.DataFrame(list(self), columns=[field.name for field in fields(HeadRow)])
@@ -96,16 +97,16 @@ def heads(
     *,
     sinks: Collection[int] | None = None,
 ) -> HeadTable:
-    """Measure how much each head attends to the previous token, the first, equal tokens and sinks.
+    """Measure how much each head attends to previous, first and equal tokens, and to sinks.
 
     Args:
-        recording: with whole weights ``(batch, head, query, key)`` or lazy.
-        tokens: one token for each key, to find equal tokens; by default, the labels of the keys.
-            Sites with a different number of keys are then left out.
-        sinks: positions of sinks; None: `attnlens.attention.focus.sink_items`.
+        recording: a recording with complete or lazy weights ``(batch, head, query, key)``.
+        tokens: one token for each key, to find equal tokens. Sites with a different number of keys
+            are left out. None: the labels of the keys.
+        sinks: the positions of sinks; None: the result of `attnlens.attention.focus.sink_items`.
 
     Raises:
-        InputError: no record has whole weights.
+        InputError: no record has complete weights.
 
     Reference:
         Olsson et al. 2022, "In-context Learning and Induction Heads"; Xiao et al. 2023,
@@ -127,7 +128,7 @@ def heads(
 
 
 def whole_records(recording: Recording, keys: int | None) -> Iterator[AttentionRecord]:
-    """Yield the first record of each site with this number of keys, its weights computed."""
+    """Yield the first record of each site with this number of keys. Lazy weights are computed."""
     count = 0
     for site in recording:
         record = recording.calls(site)[0]
@@ -149,8 +150,9 @@ def whole_records(recording: Recording, keys: int | None) -> Iterator[AttentionR
 def site_places(sites: Sequence[str]) -> dict[str, tuple[str, int]]:
     """Return the stack and the layer of every site; together they identify one site.
 
-    The layer is the first number in a site's name, else its index. The stack distinguishes sites of
-    the same layer: ``encoder`` or ``decoder``, ``cross``, or else the site's own name.
+    The layer is the first number in a site's name, or the site's index if there is no number. The
+    stack distinguishes sites of the same layer: ``encoder``, ``decoder`` or ``cross``, or the name
+    of the site if these do not distinguish it.
     """
     layers = {}
     for index, site in enumerate(sites):

@@ -1,4 +1,4 @@
-"""One input of a model, and its outputs with parts of the input hidden."""
+"""Split the inputs of a model, and compute its outputs with parts of an input hidden."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from attnlens.recording import intervene, record
 from attnlens.recording.recording import Recording
 
 _MAX_FORWARD_ITEMS: Final = 1024
-"""The largest number of items, over all copies of an input, in one forward pass."""
+"""The largest number of items in one forward pass, over all copies of an input together."""
 
 KeywordArgs = dict[str, Any]
 
@@ -27,13 +27,13 @@ _READS: Final = ("max_position_embeddings", "n_positions", "max_source_positions
 
 @dataclass(eq=False)
 class AuditInput:
-    """One input, as a batch of 1.
+    """One input of a model, as a batch of size 1.
 
     Attributes:
-        labels: the labels of the items; None if unknown.
+        labels: the labels of the items; None if they are unknown.
         special: the positions of special tokens.
-        folds: by site, the number of batch rows per input; a model may treat channels as batch
-            rows.
+        folds: the number of batch rows per input for each site, because a model may treat channels
+            as batch rows.
         rows: the number of copies of the input evaluated so far.
         masked: the original tokens that were replaced by mask tokens, by position.
     """
@@ -50,7 +50,7 @@ class AuditInput:
     masked: dict[int, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Let an encoder-decoder without a given output predict its first token."""
+        """Let an encoder-decoder predict its first output token, if no output is given."""
         config = getattr(self.model, "config", None)
         start = getattr(config, "decoder_start_token_id", None)
         output_names = {"decoder_input_ids", "labels"} & self.kwargs.keys()
@@ -63,11 +63,11 @@ class AuditInput:
 
     @property
     def takes(self) -> Mapping[str, inspect.Parameter]:
-        """The parameters of the model's forward."""
+        """The parameters of the model's ``forward`` method."""
         return inspect.signature(self.model.forward).parameters
 
     def ask(self, copies: int = 1, **more: Any) -> Any:
-        """The model's output for copies of the input.
+        """Return the model's output for ``copies`` copies of the input.
 
         Raises:
             InputError: the model cannot be called with this input.
@@ -93,10 +93,10 @@ class AuditInput:
             ) from error
 
     def mask_tokens(self, every: int = 0) -> None:
-        """Insert mask tokens into the text of a masked language model, if the text has none.
+        """Replace tokens by mask tokens, for a masked language model and a text without any.
 
         Args:
-            every: mask one of this many tokens; 0: mask only the last token.
+            every: mask one of every ``every`` tokens; 0: mask only the last token.
         """
         mask = getattr(self.tokenizer, "mask_token_id", None)
         ids = self.kwargs.get("input_ids")
@@ -116,7 +116,7 @@ class AuditInput:
             )
 
     def attention_mask(self, items: int) -> Tensor:
-        """A mask of the items that are not padding, ``(1, item)``."""
+        """Return a mask ``(1, item)`` that is true for items that are not padding."""
         mask = self.kwargs.get("attention_mask")
         if isinstance(mask, Tensor) and mask.shape == (1, items):
             return mask.bool().cpu()
@@ -124,14 +124,15 @@ class AuditInput:
 
     @torch.no_grad()
     def hidden(self, hide: Mapping[str, Flags], **more: Any) -> Iterator[tuple[Any, Tensor]]:
-        """Yield outputs of batches of copies with items hidden, and which items are visible.
+        """Yield the model's outputs for batches of copies of the input with items hidden.
 
         Args:
-            hide: by site, true for hidden items: ``(copy, item)``, or ``(copy, head, item)`` to
-                hide from single heads.
+            hide: for each site, a mask that is true for hidden items: ``(copy, item)``, or ``(copy,
+                head, item)`` to hide items from single heads.
 
         Yields:
-            an output, and ``(copy, item)``, 0 for an item that is padding or hidden from all heads.
+            an output, and a mask ``(copy, item)`` that is false for padding and for items that are
+            hidden from all heads.
         """
         first = next(iter(hide.values()))
         items = first.shape[-1]
@@ -152,16 +153,16 @@ class AuditInput:
 
 
 def is_masked_model(model: nn.Module) -> bool:
-    """Whether a model was built to predict masked tokens."""
+    """Return whether a model was built to predict masked tokens."""
     return type(model).__name__.endswith(("MaskedLM", "ForPreTraining"))
 
 
 def split_inputs(model: object, inputs: Any, tokens: Any = None) -> list[AuditInput]:
-    """Split inputs into single inputs.
+    """Split the inputs of a model into single inputs.
 
     Args:
-        inputs: one or several texts, with a tokenizer; or a tensor, a tuple of tensors, or a
-            mapping from the names of the model's arguments, each with the batch as first dimension.
+        inputs: one text or several texts, which need a tokenizer; or a tensor, a tuple of tensors,
+            or a mapping from argument names. The first dimension of every tensor is the batch.
         tokens: a Hugging Face tokenizer, or the labels of the items.
 
     Raises:

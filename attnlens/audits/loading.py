@@ -33,7 +33,8 @@ _CODE: Final = re.compile(
 _MAX_CONFIG_BYTES: Final = 16 << 20
 _BASE_MEMORY: Final = 4 << 30
 _MEMORY_PER_BYTE: Final = 20
-"""Memory allowed per byte of a file: weights of 2 bits become 32 bits and are copied once."""
+"""Bytes of memory per byte of a file, because 2-bit weights become 32-bit weights and are copied.
+"""
 _MAX_CPU_SECONDS: Final = 24 * 3600
 _MAX_SILENT_SECONDS: Final = 3600.0
 _TOKENS: Final = ("tokenizer", "vocab", "merges", "spiece")
@@ -41,7 +42,7 @@ _TOKENS: Final = ("tokenizer", "vocab", "merges", "spiece")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ModelSource:
-    """A model, its tokenizer or labels, and inputs if a function returned them with the model."""
+    """A model, its tokenizer or labels, and its inputs if a function returned them."""
 
     model: nn.Module
     tokens: Any = None
@@ -68,10 +69,11 @@ def check_model(path: str) -> bool:
     """Check a path before its model is loaded.
 
     Returns:
-        whether the path is ``module:function`` (the user's own code) and not a file.
+        True for ``module:function``, which runs the user's code; False for a folder or a file.
 
     Raises:
-        InputError: the path cannot contain a model, or the model needs its own code to be run.
+        InputError: the path does not lead to a model, or the model would have to run code that is
+            stored with it.
     """
     if os.path.isdir(path):
         _check_folder(path)
@@ -87,7 +89,7 @@ def check_model(path: str) -> bool:
 
 
 def model_bounds(path: str) -> Bounds:
-    """The resource limits of the process that opens a folder or a GGUF file."""
+    """Return the resource limits of the process that opens a folder or a GGUF file."""
     return Bounds(
         memory=_BASE_MEMORY + _MEMORY_PER_BYTE * size_of(path),
         cpu_seconds=_MAX_CPU_SECONDS,
@@ -126,7 +128,7 @@ def _check_folder(path: str) -> None:
 
 
 def _check_index(path: str, file: str) -> None:
-    """Check that the parts of the weights are files of the folder itself."""
+    """Check that an index of weights lists only files in the same folder."""
     content = read_whole(file, _MAX_CONFIG_BYTES, remedy=_OFFLINE)
     try:
         parts = {str(part) for part in json.loads(content)["weight_map"].values()}
@@ -178,7 +180,7 @@ def _of_gguf(path: str) -> ModelSource:
 
 @contextmanager
 def _read_once() -> Iterator[None]:
-    """Let transformers read a GGUF file once, not three times, inside this ``with`` block."""
+    """Make transformers read a GGUF file once, and not three times, inside a ``with`` block."""
     gguf = import_module("gguf")
     before = {name: getattr(gguf, name) for name in ("GGUFReader", "get_tensor_name_map")}
     try:
@@ -232,7 +234,7 @@ def _transformers() -> Any:
 
 @contextmanager
 def _quietly(path: str, problem: str) -> Any:
-    """Turn a library's errors into one line, and hide its warnings and progress bars."""
+    """Convert a library's error to an `InputError`, and hide its warnings and progress bars."""
     try:
         with warnings.catch_warnings(), redirect_stderr(StringIO()):
             warnings.simplefilter("ignore")

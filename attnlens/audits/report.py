@@ -38,7 +38,11 @@ class AuditedModel:
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """One input; ``probability`` is that of the target, None for a number or an embedding."""
+    """One audited input.
+
+    ``probability`` is the probability of the target; None if the target is a number or an
+    embedding.
+    """
 
     text: str | None
     items: tuple[str, ...]
@@ -56,10 +60,11 @@ class TokenEffect:
         position: the position of the item.
         attention: the item's share of attention at the query from which the answer is read, 0 to 1,
             averaged over all heads.
-        before, after: the probability of the target, or of the most likely outcome, with and
-            without the item.
-        points: their difference in percentage points.
-        nats: the Kullback-Leibler divergence of the answer without the item.
+        before, after: the probability of the target, or of the most likely outcome, with the item
+            visible and hidden.
+        points: ``after`` minus ``before`` in percentage points.
+        nats: the Kullback-Leibler divergence in nats of all outcomes with the item hidden from
+            those with the item visible.
         sink: whether the item is left out of claims as a sink.
     """
 
@@ -76,7 +81,7 @@ class TokenEffect:
 
 @dataclass(frozen=True, slots=True)
 class TargetChange:
-    """An outcome's change, percentage points."""
+    """The change of an outcome's probability, in percentage points."""
 
     outcome: str
     points: float
@@ -84,7 +89,7 @@ class TargetChange:
 
 @dataclass(frozen=True, slots=True)
 class LargestTargetChange(TargetChange):
-    """The outcome with the largest change, before and after."""
+    """The largest change of an outcome, with the probability before and after the change."""
 
     before: float
     after: float
@@ -106,7 +111,7 @@ class AuditedClaim(ClaimResult):
     items: tuple[str, ...]
 
     def to_dict(self) -> Json:
-        """Return plain data: the input first, labels next to positions."""
+        """Return the claim as plain data."""
         data: Json = self.model_dump()
         names = [name for name in data if name not in ("input", "items")]
         names.insert(names.index("removed") + 1, "items")
@@ -115,13 +120,13 @@ class AuditedClaim(ClaimResult):
 
 @dataclass(frozen=True, slots=True)
 class Placebo:
-    """Lists of items that should not matter, each tested as a single claim.
+    """Lists of items that should not matter. Each list is tested as one claim.
 
-    ``random lists`` are drawn uniformly. ``random heads`` are the items that random heads attend
-    to, hidden from the whole model. ``shuffled heads`` are the items that the same heads would
-    attend to if the features of their keys were in a different order than those of their queries.
-    ``rarest ids`` and ``longest words`` are the tokens of a text with the largest ids and the
-    longest tokens.
+    The items of ``random lists`` are drawn uniformly. The items of ``random heads`` are those that
+    random heads attend to, hidden from the whole model. The items of ``shuffled heads`` are those
+    that the same heads would attend to if the features of their keys were in a different order than
+    the features of their queries. ``rarest ids`` are the tokens of a text with the largest ids, and
+    ``longest words`` are its longest tokens.
     """
 
     kind: PlaceboKind
@@ -131,7 +136,7 @@ class Placebo:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """The number of inputs evaluated, including copies with hidden items, and the seconds used."""
+    """The number of evaluated inputs, including copies with hidden items, and the time."""
 
     forwards: int
     seconds: float
@@ -139,7 +144,7 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """The result of an audit; ``heads`` are means over the inputs."""
+    """The result of an audit. The figures in ``heads`` are means over the inputs."""
 
     model: AuditedModel
     inputs: tuple[Input, ...]
@@ -151,7 +156,7 @@ class Audit:
     cost: Cost
 
     def to_dict(self) -> Json:
-        """Return plain data, with numbers rounded to six decimals."""
+        """Return the audit as plain data, with numbers rounded to six decimals."""
         from attnlens.render.numbers import rounded_all
 
         data = asdict(replace(self, claims=())) | {"claims": [row.to_dict() for row in self.claims]}
@@ -163,7 +168,7 @@ class Audit:
         return render_json(self.to_dict())
 
     def to_pandas(self) -> pandas.DataFrame:
-        """One row per claim."""
+        """Return a data frame with one row per claim."""
         import pandas
 
         rows = [claim.to_dict() for claim in self.claims]
@@ -177,10 +182,10 @@ class Audit:
         return str(resolve_name("attnlens.render.audit:audit_html")(self))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a page, JSON or Markdown, by file extension: ``.html``, ``.json``, ``.md``.
+        """Write the audit in the format of the file extension: ``.html``, ``.json`` or ``.md``.
 
         Raises:
-            InputError: the extension is another, or the file cannot be written.
+            InputError: the file has another extension, or it cannot be written.
         """
         renderer = _RENDERERS.get(os.path.splitext(path)[1].lower())
         if renderer is None:

@@ -1,11 +1,11 @@
-"""The target of an audit, and a forward pass with gradients that screens every head for it.
+"""Determine the target of an audit, and score every head with one forward pass with gradients.
 
-Numbers and embeddings are mapped to two values that are treated as probabilities:
+A number and an embedding are converted to values that are treated as probabilities:
 
-- A number ``y``: ``sigmoid((y - y of the full input) / s)``; ``s`` is its change if all items are
-hidden. - An embedding: ``(1 + c) / 2``, with ``c`` the cosine to the embedding of the full input,
-mean
-  pooled over the visible items.
+- A number ``y`` becomes ``sigmoid((y - y of the full input) / s)``, and ``s`` is the change of the
+  number if all items are hidden.
+- An embedding, averaged over the visible items, becomes ``(1 + c) / 2``, and ``c`` is its cosine
+  similarity to the embedding of the full input.
 """
 
 from __future__ import annotations
@@ -32,8 +32,9 @@ from attnlens.recording.recording import Recording
 TargetChoice = str | int | Callable[[Any], Tensor] | None
 
 Scores = Callable[[Any, Tensor], Tensor]
-"""A function from an output and the visible items ``(row, item)`` to differentiable scores
-``(row, score)``.
+"""A function that returns differentiable scores ``(row, score)``.
+
+Its arguments are an output and a mask of the visible items ``(row, item)``.
 """
 
 _EMBEDDING: Final = "embedding"
@@ -47,9 +48,11 @@ class Target:
     """The target of an audit.
 
     Attributes:
-        kind: the type of the scores: the log-odds of one outcome, log-probabilities of all
-            outcomes, a number, or an embedding of length 1.
-        query: the position from which the answer is read; None: several positions, or unknown.
+        kind: the type of the scores: ``one``: the log-odds of one outcome; ``all``: the
+            log-probabilities of all outcomes; ``number``: a number; ``embedding``: a vector of
+            length 1.
+        query: the position from which the answer is read; None if there are several positions, or
+            if the position is unknown.
         places: the number of positions of the output.
     """
 
@@ -64,7 +67,8 @@ class Target:
         """Convert scores ``(row, score)`` to probabilities ``(row, outcome)``.
 
         Args:
-            full, nothing: the scores of the full input, and with every item hidden, ``(score,)``.
+            full, nothing: the scores ``(score,)`` with every item visible and with every item
+                hidden.
         """
         if self.kind == "all":
             return np.exp(scores).clip(SMALLEST)
@@ -82,13 +86,13 @@ class Target:
 def resolve_target(
     single_input: AuditInput, output: Any, choice: TargetChoice, *, causal: Collection[int]
 ) -> Target:
-    """The target for one output.
+    """Return the target for the output of one input.
 
     Args:
-        causal: the sequence lengths at which no position sees a later one.
+        causal: the sequence lengths at which no position attends to a later position.
 
     Raises:
-        InputError: the target does not exist; the message lists available targets.
+        InputError: the target does not exist. The message lists the available targets.
     """
     if callable(choice):
         return _of_function(choice, output)
@@ -114,7 +118,7 @@ def output_of(output: Any, name: str) -> Tensor | None:
 
 
 def answer_of(output: Any) -> Tensor:
-    """Return the logits or the forecast of an output, or else its first tensor.
+    """Return the logits or the forecast of an output, or its first tensor if it has neither.
 
     Raises:
         InputError: the output contains no tensor.
@@ -133,7 +137,7 @@ def answer_of(output: Any) -> Tensor:
 
 
 def _of_one(index: int, at: int | None = None) -> Scores:
-    """The log-odds of one of many logits ``(row, outcome)``, or of the logits at one position."""
+    """Return the function that computes the log-odds of one outcome, at one position if given."""
 
     def scores(output: Any, _: Tensor) -> Tensor:
         logits = answer_of(output).double()
@@ -177,7 +181,7 @@ def _token(single_input: AuditInput, logits: Tensor, choice: TargetChoice, causa
                 remedy=f"{put}{_FUNCTION}",
             )
         query, answer_kind = masked[0], "masked token"
-    # A model that returns only its last logits has no other positions.
+    # A model may return only the last logits, whose index would then be 0 and not the position.
     at = -1 if query == logits.shape[1] - 1 else query
     token_id = _number(single_input, logits[0, at], choice)
     tokenizer = single_input.tokenizer
@@ -209,7 +213,7 @@ def _number(single_input: AuditInput, logits: Tensor, choice: TargetChoice) -> i
 
 
 def _step(values: Tensor, choice: TargetChoice, match: re.Match[str] | None) -> Target:
-    """A target number from an output ``(row,)``, ``(row, step)`` or ``(row, step, channel)``."""
+    """Return the target for one number of an output of one to three axes (row, step, channel)."""
     indices = [int(group or 0) for group in match.groups()] if match else []
     if not match and (choice is None or str(choice).isdecimal()):
         indices = [int(str(choice or 0)), 0]
@@ -282,13 +286,12 @@ class Screening:
     """The attention of one input before any item is hidden.
 
     Attributes:
-        attention: by site, the attention of each head to each item, ``(head, item)``, at the query
-            from which the answer is read: one position, or the last under a causal mask, else the
-                mean
-            over queries.
-        shuffled: the same with the features of keys in a different order than those of queries, for
-            sites whose queries and keys were recorded.
-        importance: gradient times attention, summed over queries, not negative, in the same shape.
+        attention: for each site, the attention ``(head, item)`` at the query from which the answer
+            is read. If this query is unknown, it is the last query under a causal mask, and
+            otherwise the mean over all queries is used.
+        shuffled: the attention if the features of the keys were in a different order than those of
+            the queries, for sites whose queries and keys were recorded.
+        importance: gradient times attention ``(head, item)``, summed over queries; not negative.
         items: the positions that claims can name: not sinks, and not the answer's own position.
         left_out: padding, and the answer's own position.
     """
@@ -308,7 +311,7 @@ class Screening:
 def screen(
     single_input: AuditInput, target: TargetChoice, *, sinks: Collection[int] | None, seed: int
 ) -> Screening:
-    """Screen one input.
+    """Record the attention of one input, and score its heads and items for the target.
 
     Raises:
         InputError: the model has no attention over its items, or the target does not exist.
@@ -361,14 +364,14 @@ def screen(
 
 
 def _causal(recording: Recording) -> frozenset[int]:
-    """The sequence lengths at which no position sees a later one, at any site."""
+    """Return the sequence lengths at which no site lets a position attend to a later position."""
     square = [each for each in recording.records() if each.shape[-2] == each.shape[-1]]
     bidirectional = {each.shape[-1] for each in square if bool(each.weights.triu(1).any())}
     return frozenset({each.shape[-1] for each in square} - bidirectional)
 
 
 def _keys(recording: Recording, labels: Sequence[str] | None) -> int:
-    """The number of items: that of the labels, else the most common number of keys."""
+    """Return the number of labels, or the most common number of keys if there are no labels."""
     counts = Counter(each.shape[-1] for each in recording.records())
     if labels is None:
         return counts.most_common(1)[0][0]
@@ -383,10 +386,9 @@ def _keys(recording: Recording, labels: Sequence[str] | None) -> int:
 def importance(
     single_input: AuditInput, target: Target, shapes: Mapping[str, Sequence[int]], *, seed: int = 0
 ) -> dict[str, Floats]:
-    """Gradient times attention, summed over queries: how the target reacts to each key of each
-    head.
+    """Return gradient times attention of every key of every head, summed over queries.
 
-    Each head's column of weights is multiplied by a gate of 1, so that one backward pass gives
+    All weights of a head to one key are multiplied by a gate of 1. One backward pass then gives
     ``sum over queries of A ∂s/∂A`` for every head and key. For an answer of many numbers, the
     result is the root mean square over `_PROBES` random directions. Log-probabilities are weighted
     by the square root of their probability (the Fisher metric).
@@ -395,7 +397,7 @@ def importance(
         shapes: the shape of each site's weights, ``(batch, head, query, key)``.
 
     Returns:
-        by site, ``(head, key)``, not negative.
+        an array ``(head, key)`` for each site, not negative.
 
     Reference:
         Michel et al. 2019, "Are Sixteen Heads Really Better than One?"; Barkan et al. 2021,

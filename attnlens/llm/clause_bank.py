@@ -1,7 +1,7 @@
-"""A clause bank: complete sentences written by attnlens, from which a text is assembled by id.
+"""Assemble texts from a clause bank, which contains complete sentences written by attnlens.
 
-A language model answers only with ids, never with prose, so every number in the text comes from
-attnlens.
+A language model selects the sentences by their ids and writes no prose. Every number in the text
+therefore comes from attnlens.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class Clause:
     Attributes:
         id: the id by which an answer selects the clause, such as ``claim2``.
         text: the sentence.
-        pointers: JSON pointers (RFC 6901) of its numbers and names, in the order of the text.
-        required: whether every text includes the clause, as for cautions.
+        pointers: the JSON pointers (RFC 6901) of the numbers and names in the sentence, in order.
+        required: whether every text must include the clause, for example because it is a caution.
     """
 
     id: str
@@ -44,7 +44,7 @@ class Clause:
     required: bool = False
 
     def to_dict(self) -> Json:
-        """The clause as JSON."""
+        """Return the clause as a dictionary."""
         return {**asdict(self), "pointers": list(self.pointers)}
 
 
@@ -74,7 +74,7 @@ class RenderedText:
         return " ".join(clause.text for clause in self.clauses)
 
     def to_dict(self) -> Json:
-        """Return ``text``, ``ids``, and ``dropped`` with ``id`` and ``reason`` of each."""
+        """Return the text, the ids of its clauses, and the dropped ids with their reasons."""
         ids = [clause.id for clause in self.clauses]
         return {"text": self.text, "ids": ids, "dropped": list(map(asdict, self.dropped))}
 
@@ -90,7 +90,7 @@ def render_clauses(clauses: Iterable[Clause], ids: object) -> RenderedText:
         ids: a list of ids, a mapping with such a list under ``ids``, or JSON of either.
 
     Raises:
-        InputError: ``ids`` is something else.
+        InputError: ``ids`` has another form.
     """
     bank = {clause.id: clause for clause in clauses}
     chosen: dict[str, Clause] = {}
@@ -106,13 +106,13 @@ def render_clauses(clauses: Iterable[Clause], ids: object) -> RenderedText:
 
 
 def clauses_from(facts: object) -> tuple[Clause, ...]:
-    """A clause bank from plain data.
+    """Build a clause bank from plain data.
 
     Args:
         facts: clauses, mappings with ``id`` and ``text``, or one mapping of ids to sentences.
 
     Raises:
-        InputError: ``facts`` is something else, or empty.
+        InputError: ``facts`` has another form, or it is empty.
     """
     if isinstance(facts, Mapping):
         facts = [{"id": name, "text": text} for name, text in facts.items()]
@@ -177,7 +177,7 @@ def parsed_json(data: object, name: str) -> object:
         name: the name of the data in error messages.
 
     Raises:
-        InputError: the text is not JSON, or too long.
+        InputError: the text is not JSON, or it is too long.
     """
     if not isinstance(data, str | bytes):
         return data

@@ -1,8 +1,8 @@
-"""An OpenAI-compatible chat endpoint.
+"""Send requests to an OpenAI-compatible chat endpoint.
 
-Requests go to the given address and nowhere else: redirects are not followed, TLS certificates are
-verified, and a key is sent over plain HTTP only to this machine. Answers may be hostile: they are
-bounded in time, bytes, lines and nesting.
+Requests go only to the given address: redirects are not followed, TLS certificates are verified,
+and a key is sent over plain HTTP only to this machine. An answer may be hostile, so its time,
+bytes, lines and nesting are limited.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from attnlens.llm.clause_bank import MAX_IDS, Clause, ids_in
 MAX_ANSWER_CHARACTERS: Final = 20_000
 _MAX_DOCUMENT_BYTES, _MAX_REFUSAL_BYTES = 800_000, 1 << 16
 _MAX_EVENT_BYTES, _MAX_STREAM_BYTES, _MAX_STREAM_LINES = 1 << 20, 64 << 20, 1_000_000
-"""Limits of a stream, which includes the reasoning that some servers send with the text."""
+"""Limits on a stream, which includes the reasoning that some servers send with the text."""
 
 _MAX_WAIT_SECONDS: Final = 86_400
 _MAX_CONNECT_SECONDS: Final = 30.0
@@ -53,9 +53,9 @@ class Endpoint:
     """The address, model, key and time limits of a chat endpoint.
 
     Attributes:
-        base_url: ``https://host/v1``; ``/chat/completions`` is added.
+        base_url: an address such as ``https://host/v1``, to which ``/chat/completions`` is added.
         model: the model's name at the endpoint.
-        key: sent as a bearer token; never shown.
+        key: the key, which is sent as a bearer token and is never displayed.
         timeout: seconds to wait for the next byte; a local model may need minutes for the first.
         deadline: seconds to wait for a whole answer.
 
@@ -91,7 +91,7 @@ class Endpoint:
             raise InputError(problem)
 
     def until(self) -> float:
-        """The deadline of a request that starts now, on the clock of `time.monotonic`."""
+        """Return the deadline of a request that starts now, on the clock of `time.monotonic`."""
         return time.monotonic() + self.deadline
 
     def _unusable(self, problem: str) -> InputError:
@@ -104,7 +104,7 @@ class Endpoint:
     def is_local(self) -> bool:
         """Whether the address is on this machine."""
         host = urllib.parse.urlsplit(self.base_url).hostname or ""
-        # Some systems do not resolve names below localhost to this machine.
+        # Some systems resolve a name such as a.localhost to another machine.
         if host == "localhost":
             return True
         try:
@@ -114,7 +114,7 @@ class Endpoint:
 
     @property
     def sends_key(self) -> bool:
-        """Whether the key is sent: over TLS, or to this machine."""
+        """Whether the key is sent, which needs TLS or an endpoint on this machine."""
         return self.key is not None and (self.base_url.startswith("https:") or self.is_local)
 
     def failure(self, problem: str, remedy: str | None = None) -> EndpointError:
@@ -149,12 +149,12 @@ def ask(
     """Send messages once, and return at most `MAX_ANSWER_CHARACTERS` of the answer.
 
     Args:
-        until: the deadline, if several answers share one.
+        until: the deadline on the clock of `time.monotonic`; None: ``endpoint.deadline`` from now.
         settings: further keys of the request, such as ``max_tokens``.
 
     Raises:
-        EndpointError: the endpoint cannot be reached, refuses, breaks off, or sends an invalid
-            answer.
+        EndpointError: the endpoint cannot be reached, refuses the request, breaks off its answer or
+            sends an invalid answer.
     """
     body = {"model": endpoint.model, "messages": list(messages), "stream": True, **settings}
     return asyncio.run(_ask(endpoint, body, endpoint.until() if until is None else until))
@@ -172,7 +172,7 @@ async def _ask(endpoint: Endpoint, body: Json, until: float) -> Answer:
 
 @asynccontextmanager
 async def _response(endpoint: Endpoint, body: Json) -> AsyncIterator[httpx.Response]:
-    """Yield the response if its status is good; turn any interruption into an EndpointError."""
+    """Yield the response if its status is 200; convert interruptions to `EndpointError`."""
     headers = {
         "Accept": "text/event-stream, application/json",
         "Accept-Encoding": "identity",  # decompressed data would have no size limit
@@ -225,7 +225,7 @@ async def _refusal(endpoint: Endpoint, response: httpx.Response) -> EndpointErro
 
 
 def _message(data: Any) -> str:
-    """The server's error message on one line; empty if there is none."""
+    """Return the server's error message on one line; empty if there is none."""
     error = data.get("error", data) if isinstance(data, dict) else data
     message = error.get("message") if isinstance(error, dict) else error
     return " ".join(message.split())[:200] if isinstance(message, str) else ""
@@ -258,7 +258,7 @@ async def _answer(endpoint: Endpoint, response: httpx.Response) -> Answer:
     kind = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
     if kind == "text/html":
         raise endpoint.failure("answers with a web page", _ADDRESS_REMEDY)
-    # Some servers ignore the request to stream.
+    # Some servers ignore the request to stream, and send one JSON document.
     read = _document(response) if kind == "application/json" else _events(endpoint, response)
     async for event in read:
         if event == "[DONE]":
@@ -317,7 +317,7 @@ async def _events(endpoint: Endpoint, response: httpx.Response) -> AsyncIterator
 
 
 def _piece(endpoint: Endpoint, text: str, answer: Answer) -> str:
-    """The text of an event or of a whole answer; empty for an event without text, such as usage."""
+    """Return the text of an event or of a complete answer; empty if the event has no text."""
     try:
         data = json.loads(text)
     except RecursionError:
@@ -348,7 +348,7 @@ def chosen_ids(
     clauses: Sequence[Clause],
     **settings: Any,
 ) -> tuple[list[str], bool]:
-    """Ask a language model to select clauses from a bank; return their ids in its order.
+    """Ask a language model to select clauses from a bank, and return the ids in its order.
 
     Args:
         messages: the prompt with the bank.

@@ -1,8 +1,9 @@
-"""Check whether the numbers and names of a text occur in JSON or CSV, in the row the text names.
+"""Check whether the numbers and names of a text occur in JSON or CSV, in the rows the text names.
 
-The data is read as rows. A row has an object's labels (its short strings and those of enclosing
-objects) and numbers. A number must occur in a row that no nearby name contradicts, or follow from
-such rows by a difference, a sum, a ratio or rounding. No grammar is used.
+The data is read as rows. A row consists of the numbers and the labels of an object. Labels are the
+short strings of the object and of enclosing objects. A number of the text must occur in a row that
+agrees with the names near the number, or follow from such rows by a difference, a sum, a ratio or
+rounding. The grammar of the text is not analysed.
 """
 
 from __future__ import annotations
@@ -28,20 +29,20 @@ from attnlens.files import Json
 from attnlens.render.safe import visible
 
 Answer = Literal["not borne out", "not in the data", "not read", "borne out"]
-"""Ordered by priority: one part with an earlier answer decides the answer for the statement."""
+"""The answers by priority. If parts of a statement have different answers, the earliest counts."""
 
 Label = tuple[str, str]
 Phrases = Mapping[str, "str | Label"]
 
 Finding = tuple[Answer, str, str | None, str | None]
-"""An answer, the checked words, the value in the data if different, and its pointer."""
+"""An answer, the checked words, the value in the data if it differs, and the value's pointer."""
 
 _MAX_VALUES: Final = 300_000
 _MAX_ROWS, _MAX_LABELS, _MAX_FACTS = 60, 12, 40
-"""Labels of a name, or rows; labels that an object inherits; numbers of a row."""
+"""Limits on the labels or rows of one name, on the labels of a row, and on the numbers of a row."""
 
 _MAX_PAIRS, _MAX_EQUAL, _MAX_NUMBERS, _MAX_NAME_WORDS = 5000, 500, 60, 6
-"""Pairs that are combined; facts of one value; numbers of a statement; words of a name."""
+"""Limits on combined pairs of numbers, facts with one value, numbers of a statement, name words."""
 MAX_LABEL_CHARACTERS, MAX_STATEMENT_CHARACTERS = 60, 1000
 
 _WORD: Final = re.compile(r"[^\W\d_]+\d*|\d+(?:\.\d+)*")
@@ -95,9 +96,10 @@ _PERCENT_WORDS: Final = frozenset({"percent", "percentag", "pct"})
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A sentence or part of one, with its answer and the words that decided the answer.
+    """A sentence or a part of a sentence, with its answer and the words that decided the answer.
 
-    ``nearest`` is the value in the data, at ``pointer`` (JSON pointer, RFC 6901).
+    ``nearest`` is the value in the data if it differs from the statement. ``pointer`` is the JSON
+    pointer (RFC 6901) of the value in the data.
     """
 
     text: str
@@ -131,7 +133,7 @@ class SpotCheck:
 
 
 class Figure(NamedTuple):
-    """A number of the data, the words of its key, its row number, and its JSON pointer."""
+    """A number in the data, with the words of its key, its row number and its JSON pointer."""
 
     value: float
     field: frozenset[str]
@@ -147,23 +149,23 @@ def _stem(word: str) -> str:
 
 @lru_cache(maxsize=1 << 14)
 def stems(text: str) -> tuple[str, ...]:
-    """Return the words of a key, a label or a text in the form used for comparison."""
+    """Return the stems of the words in a key, a label or a text, which are used to compare them."""
     parted = re.sub(r"(?<=[a-z])(?=[A-Z])|_", " ", visible(text))
     return tuple(map(_stem, _WORD.findall(parted)))
 
 
 class DataRows:
-    """The rows of plain data: labels by column, and numbers.
+    """The rows of plain data, each with labels by column and with numbers.
 
     Args:
-        unread: keys whose content is read only as words.
+        unread: keys whose content adds words but no rows and no numbers.
 
     Raises:
-        InputError: the data contains no fact, or more than `_MAX_VALUES` values.
+        InputError: the data contains no fact, or more than 300,000 values.
     """
 
     earlier_first = False
-    """Whether the numbers of a row are in the order of "from 3 to 4"."""
+    """Whether the numbers of a row are ordered in time, the earlier number first."""
 
     def __init__(self, data: object, unread: frozenset[str] = frozenset()) -> None:
         self.rows: list[dict[str, str]] = []
@@ -181,7 +183,7 @@ class DataRows:
             raise InputError("holds no facts", remedy=remedy)
 
     def add_row(self, labels: Mapping[str, str]) -> int:
-        """Add a row with labels by column; return its number."""
+        """Add a row with labels by column, and return the row's number."""
         for label in labels.items():
             self.holders[label].append(len(self.rows))
             words = stems(label[1])
@@ -226,19 +228,19 @@ class DataRows:
             self.add_fact(row, value, key, pointer)
 
     def holds(self, name: str) -> bool:
-        """Whether the words of a name occur; *Cambodian* also matches *Cambodia*."""
+        """Return whether the data has the words of a name; *Cambodian* also matches *Cambodia*."""
         words = stems(name)
         start = words[0][:-1] if len(words) == 1 and len(words[0]) > _MIN_STEM_LETTERS else None
         return self.words.issuperset(words) or (start is not None and start in self.words)
 
     @cached_property
     def by_size(self) -> list[tuple[float, bool, Figure]]:
-        """The numbers in order of size; numbers up to 1 also as percentages (flag true)."""
+        """The numbers sorted by size. Numbers up to 1 occur again as percentages, marked True."""
         return sorted(_entries(fact for row in self.facts for fact in row), key=_size)
 
     @cached_property
     def totals(self) -> dict[frozenset[str], float]:
-        """The sum of each field over all rows."""
+        """The sum of each field's numbers over all rows."""
         return _sums(fact for row in self.facts for fact in row)
 
 
@@ -265,7 +267,7 @@ def _is_number(value: object) -> bool:
 
 
 def _is_label(value: object, position: int) -> bool:
-    """Whether a value names its object: a short string, or a first number, such as a year."""
+    """Return whether a value names its object: a short string, or a leading integer (a year)."""
     if isinstance(value, str):
         return 0 < len(value) <= MAX_LABEL_CHARACTERS
     return position == 0 and isinstance(value, int) and _is_number(value)
@@ -275,7 +277,8 @@ def read_data(source: Any) -> Any:
     """Return plain data unchanged; parse JSON or CSV text; read a list of lists as a table.
 
     Raises:
-        InputError: a text is neither, holds too many values, or is a table without a header.
+        InputError: a text is neither JSON nor CSV, it holds too many values, or a table has no
+            header.
     """
     data = _parsed(source) if isinstance(source, str) else source
     if not (isinstance(data, list) and data and all(isinstance(row, list) for row in data)):
@@ -320,8 +323,9 @@ def check_text(
     """Check the numbers and names of a plain or Markdown text against the data.
 
     Args:
-        phrases: patterns, each with the words that replace it, or with the label it names.
-        seconds: the time limit, after which the rest of the text is not read.
+        phrases: a mapping from patterns to the words that replace them, or to the labels that they
+            name.
+        seconds: the time limit; the rest of the text is then not read.
     """
     until = time.monotonic() + seconds
     return SpotCheck(
@@ -399,7 +403,7 @@ class _Reading:
                 yield Mention(match.start(), match[0], frozenset({label}), frozenset({label[0]}))
 
     def _label_mentions(self) -> Iterator[Mention]:
-        """Capitalised labels of the data, whole if they stand there whole, else in part."""
+        """Yield the capitalised labels in the text. A complete label is preferred to a part."""
         tokens = [(word.start(), word.end(), _stem(word[0])) for word in _WORD.finditer(self.text)]
         at = 0
         while at < len(tokens):
@@ -426,9 +430,7 @@ class _Reading:
         return next(clause for clause in self.clauses if clause[0] <= at < clause[1])
 
     def _nearby_mentions(self, at: int) -> list[Mention]:
-        """The names in a clause, and for other columns the nearest name before or after the
-        clause.
-        """
+        """Return the names in a clause, and for every other column the nearest name outside it."""
         low, high = self._clause(at)
         nearby = [mention for mention in self.mentions if low <= mention.start < high]
         before = [mention for mention in reversed(self.mentions) if mention.start < low]
@@ -444,7 +446,7 @@ class _Reading:
         return nearby
 
     def _fits(self, row: int, nearby: list[Mention]) -> bool:
-        """Whether a row has one of the named labels in each column that is named nearby."""
+        """Return whether a row has one of the named labels in each column that is named nearby."""
         labels = self.facts.rows[row]
         held = {
             column
@@ -457,13 +459,13 @@ class _Reading:
         )
 
     def _rows(self, mention: Mention) -> set[int]:
-        """The rows that a name may mean; empty if there are too many."""
+        """Return the rows that a name may mean; empty if there are too many."""
         held = [self.facts.holders.get(label, ()) for label in sorted(mention.labels)]
         rows = {row for rows in held if len(rows) <= 20 * _MAX_ROWS for row in rows}
         return rows if len(rows) <= 20 * _MAX_ROWS else set()
 
     def _scope(self, low: int) -> tuple[list[Mention], list[Figure]]:
-        """The names near a clause, and the numbers of the rows they name."""
+        """Return the names near a clause, and the numbers in the rows with these names."""
         if low not in self._scopes:
             nearby = self._nearby_mentions(low)
             rows = sorted(
@@ -481,7 +483,7 @@ class _Reading:
         return self._scopes[low]
 
     def _number(self, number: re.Match[str]) -> Finding | None:
-        """Check a number; a number in words is checked only if adjacent words name a fact."""
+        """Check a number. A number in words is checked only if adjacent words name a fact."""
         subject, start = f'number "{number[0].strip()}"', number.start("digits")
         before, (low, high) = self.text[: number.start()], self._clause(start)
         inside = any(
@@ -520,9 +522,7 @@ class _Reading:
         return "not borne out", subject, nearest, best.pointer
 
     def _adjacent_words(self, number: re.Match[str], low: int, high: int) -> set[str]:
-        """The two words before and after a number, without words that belong to the previous
-        number.
-        """
+        """Return the two words before and after a number, except words of the previous number."""
         parts = re.split(r"\d\S*|/", self.plain[low : number.start()])
         skipped = 2 if len(parts) > 1 and "/" not in self.text[: number.start()] else 0
         after = re.split(r"[\d/]", self.plain[number.end() : high])[0].split()[:2]
@@ -554,7 +554,7 @@ class _Reading:
     def _follows(
         self, number: re.Match[str], value: float, tolerance: float, pool: list[Figure]
     ) -> bool:
-        """Whether the value is a difference, sum or ratio of numbers of the named rows."""
+        """Return whether the value is a difference, sum or ratio of numbers in the named rows."""
         each, words = _EACH.search(self.text), _content(self.text)
         by_field: defaultdict[frozenset[str], list[float]] = defaultdict(list)
         for fact in pool:
@@ -588,7 +588,7 @@ class _Reading:
         return any(abs(abs(a - b) * k - value) <= tolerance for a, b in pairs for k in {1, share})
 
     def _turned(self) -> Iterator[Finding]:
-        """Find two numbers in the wrong order: a "rise" that falls, or swapped before and after."""
+        """Find two numbers in the wrong order, such as a "rise" from a larger to a smaller one."""
         pairs = list(_PAIR.finditer(self.written))
         if len(pairs) != 1 or (pairs[0][3] == "from" and not pairs[0][2]):
             return
@@ -609,9 +609,7 @@ class _Reading:
             yield "not borne out", f'order of "{pair[0]}"', None, None
 
     def _strange_pairs(self) -> Iterator[Finding]:
-        """Find names whose rows have the columns, but not the labels, of other names in the
-        clause.
-        """
+        """Find names that no row of the data combines with the other names in the clause."""
         for low, high in self.clauses:
             inside = [mention for mention in self.mentions if low <= mention.start < high]
             if len(inside) == 1 and inside[0].text.islower():
@@ -638,9 +636,7 @@ class _Reading:
                     yield "not in the data", f'name "{mention.text.strip()}"', None, None
 
     def _strangers(self) -> Iterator[Finding]:
-        """Find runs of capitalised words with a word that the data lacks, except at a
-        sentence's start.
-        """
+        """Find capitalised words that are not in the data, except at the start of a sentence."""
         for run in _CAPITALS.finditer(self.written):
             words = [re.sub(r"['’]s?$", "", word) for word in run[0].split()]
             if run.start() == 0 or self.written[: run.start()].rstrip()[-1:] in tuple(".!?:(\"“'"):
@@ -660,7 +656,7 @@ def _is_near(fact: Figure, digits: str) -> bool:
 
 
 def _value(number: re.Match[str], hedged: bool) -> tuple[float, float]:
-    """Return the value, and half a unit of its last written digit, or 10% after "about"."""
+    """Return the value and its tolerance: half a unit of the last digit, or 10% after "about"."""
     digits = number["digits"].replace(",", "")
     scale = _SCALES.get(number["scale"] or "", 1.0)
     value = min(float(digits) * scale, 1e300)

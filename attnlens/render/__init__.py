@@ -1,1 +1,1 @@
-"""Building blocks of all pages: terminal text, HTML frames and tables, for any subject."""
+"""Render text for terminals, HTML pages, Markdown documents and prompts."""

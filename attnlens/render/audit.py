@@ -1,6 +1,6 @@
-"""Render an audit, a table of heads or an ablation for a terminal, as HTML and as Markdown.
+"""Render audits for a terminal, as HTML and as Markdown, from the same sections of plain text.
 
-All forms are built from the same sections of plain text.
+Tables of heads and ablations are rendered only for a terminal.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _SHARES: Final = ("previous", "first", "duplicate", "induction", "sink")
 _PICTURE: Final = "picture only"
 _MAX_TOKENS: Final = 8
 _SIZES: Final = ((0.5, "large"), (0.05, "medium"), (0.005, "small"), (0.0, "none"))
-"""The words for the size of an effect, each with its smallest effect in nats."""
+"""The smallest effect in nats for each word that describes the size of an effect."""
 _SIZE_LEGEND: Final = "large from 0.5 nats, medium from 0.05, small from 0.005"
 _WORDS: Final = {
     "supported": "larger",
@@ -45,7 +45,7 @@ _LEGEND: Final = (
     "too few items to compare; picture only: shown, not tested"
 )
 _ALPHA: Final = 0.05
-"""The significance level of heads' p-values: the share expected to fall below it by chance."""
+"""The significance level for the p-values of heads: by chance, 5% of them are this small."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +53,10 @@ class Section:
     """A table.
 
     Attributes:
-        figures: the right-aligned columns.
-        bars: the length of a bar for each row, -1 to 1; empty for no bars.
+        figures: the indices of the right-aligned columns.
+        bars: the length of each row's bar, from -1 to 1; empty if the table has no bars.
         styles: the style of each row.
-        more: a note about rows that were left out.
+        more: a note below the table, for example about rows that were left out.
     """
 
     title: str
@@ -129,7 +129,7 @@ def heading(audit: Audit) -> str:
 
 
 def inputs_of(audit: Audit) -> list[str]:
-    """Describe the first inputs: their text, the answer, and the items left out."""
+    """Describe the first inputs, each on one line with its text, its target and its sinks."""
 
     def line(item: Input) -> str:
         chance = "" if item.probability is None else f" {fine_percent(item.probability)}"
@@ -144,7 +144,7 @@ def inputs_of(audit: Audit) -> list[str]:
 
 
 def sections(audit: Audit) -> list[Section]:
-    """The sections for tokens hidden alone, for claims about the model and heads, and for heads."""
+    """Return the sections on single tokens, on claims about the model and the heads, and on heads."""
     many = len(audit.inputs) > 1
     claim_sections = [
         claims_section(
@@ -163,7 +163,7 @@ def sections(audit: Audit) -> list[Section]:
 
 
 def tokens_section(tokens: Sequence[TokenEffect], many: bool) -> Section:
-    """Tokens with the effect of hiding each alone from all attention, largest effect first."""
+    """Return the table of tokens with the effect of hiding each token, largest effect first."""
     ranked = sorted(tokens, key=lambda token: -token.nats)
     top_tokens = ranked[:_MAX_TOKENS]
     largest = max((abs(token.points) for token in top_tokens), default=0.0) or 1.0
@@ -193,7 +193,10 @@ def tokens_section(tokens: Sequence[TokenEffect], many: bool) -> Section:
 
 
 def claims_section(title: str, claims: Sequence[AuditedClaim], many: bool) -> Section:
-    """Claims with their verdicts, supported ones first; with their input if there are many."""
+    """Return the table of claims and their verdicts, supported claims first.
+
+    If ``many`` is true, each claim is preceded by the number of its input.
+    """
     order = [*VERDICTS, None]
     ranked = sorted(claims, key=lambda claim: (order.index(claim.verdict), -claim.effect_nats))
     left = Counter(map(_word, ranked[_MAX_CLAIMS:]))
@@ -232,7 +235,7 @@ def _claim_row(claim: AuditedClaim, lead: str) -> list[str]:
 
 
 def heads_section(table: Sequence[HeadRow]) -> Section:
-    """Heads and their shares of attention; empty columns are left out."""
+    """Return the table of heads and their shares of attention, without empty columns."""
     digits = {"importance": 2, **dict.fromkeys(_SHARES, 2), "entropy": 2, "p": 3}
     names = [name for name in digits if any(getattr(row, name) is not None for row in table)]
     rows = [
@@ -265,7 +268,7 @@ def closing(audit: Audit) -> list[str]:
 
 
 def importance_map(table: Sequence[HeadRow], largest: float) -> HeatMapDrawing:
-    """A heat map of importance with one row per site and one column per head."""
+    """Return a heat map of importance with one row per site and one column per head."""
     sites: dict[str, list[HeadRow]] = {}
     for row in table:
         sites.setdefault(row.site, []).append(row)

@@ -1,7 +1,7 @@
-"""Lines and tables of styled text with a maximum width, for terminals with or without colour.
+"""Build lines and tables of styled text, for terminals with or without colour.
 
-Every line passes through `fit`, so that none is too wide. Names must have passed through
-`attnlens.render.safe.clean`.
+Lines are cut to the width of the page; only tables may be wider. Text from files must first pass
+through `attnlens.render.safe.clean`.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from attnlens.render.numbers import percent_seen
 from attnlens.render.safe import clean_all
 
 Span = tuple[str, str]
-"""Text and the name of its style (``""`` for none)."""
+"""A text and the name of its style (``""`` for no style)."""
 
 Line = list[Span]
 
-# 256-colour codes; blue and orange are distinguishable with all common colour blindness.
+# 256-colour codes. Blue and orange differ for readers with any common form of colour blindness.
 _STYLES: Mapping[str, str] = {
     "title": "1",
     "heading": "1;38;5;74",
@@ -52,14 +52,14 @@ _STYLES: Mapping[str, str] = {
 
 _EIGHTHS: Final = "▏▎▍▌▋▊▉"
 SHADES: Final = "▁▂▃▄▅▆▇█"
-"""From the smallest to the largest weight."""
+"""The shading characters, from the smallest to the largest weight."""
 
 FULL: Final = SHADES[-1]
 LOST: Final = "░"
 
 
 def display_width(text: str) -> int:
-    """The number of columns of a text: two for wide characters, none for combining marks."""
+    """Return the number of terminal columns of a text; a wide character has two columns."""
     return sum(_columns(character) for character in text)
 
 
@@ -112,7 +112,7 @@ def fit(line: Line, width: int) -> Line:
 
 @dataclass(slots=True)
 class Page:
-    """Lines no wider than ``width``, added from top to bottom."""
+    """A page of styled lines, which are added from top to bottom."""
 
     width: int
     lines: list[Line] = field(default_factory=list)
@@ -134,7 +134,10 @@ class Page:
         self.flow(words, indent=indent, gap=1, lead=[(lead, style)] if lead else None)
 
     def parts(self, text: str, indent: int = 0) -> None:
-        """Add parts separated by bars, each unbroken if the width allows, and a blank line."""
+        """Add the parts of a text that are separated by ``|``, and a blank line.
+
+        A line breaks within a part only if the part is wider than the page.
+        """
         *parts, last = text.split(" | ")
         items: list[Line] = [[(f"{part} |", "title")] for part in parts]
         self.flow([*items, [(last, "title")]], indent=indent, gap=1)
@@ -143,7 +146,7 @@ class Page:
     def flow(
         self, items: Sequence[Line], *, indent: int, gap: int, lead: Line | None = None
     ) -> None:
-        """Add items side by side, as many per line as fit; an item that is too wide is wrapped."""
+        """Add items side by side over several lines; an item wider than a line is wrapped."""
         line: Line = pad_line(list(lead or []), indent)
         fresh, room = True, self.width - indent
         for item in items:
@@ -158,7 +161,7 @@ class Page:
         self.add(*line)
 
     def text(self, *, color: bool) -> str:
-        """The page as one string without a final line break."""
+        """Return the page as one string without a final line break."""
         return "\n".join(_written(line, color) for line in self.lines).rstrip("\n")
 
 
@@ -179,22 +182,22 @@ def _written(line: Line, color: bool) -> str:
 
 
 Renderer = Callable[..., str]
-"""A function that renders a document as text, given its ``width`` and whether to use ``color``.
+"""A function that renders a document as text, with the keyword arguments ``width`` and ``color``.
 
-Lines are no wider than the width, except in tables that need more. Without colour, the text has no
-escape sequences.
+Only tables may be wider than ``width``. Without colour, the text has no escape sequences.
 """
 
 
 def terminal_page(
     *, min_width: int = 40, max_width: int = 100
 ) -> Callable[[Callable[..., None]], Renderer]:
-    """Turn a function that fills a page into a function that returns the page's text.
+    """Return a decorator that turns a function that fills a page into a `Renderer`.
 
-    The function receives an empty page and the document with its names made safe to show.
+    The decorated function receives an empty page, and the document after `clean_all`.
 
     Args:
-        min_width, max_width: limits of the page's width in columns, for any terminal.
+        min_width, max_width: the limits of the page's width in columns. They also apply if the
+            terminal is narrower or wider.
     """
 
     def decorate(fill: Callable[..., None]) -> Renderer:
@@ -210,10 +213,11 @@ def terminal_page(
 
 
 def bar(share: float, base: float, room: int) -> Line:
-    """Draw a bar to ``share``: the baseline in one colour, the difference in another.
+    """Draw a bar of length ``share``. Its difference from ``base`` has another colour.
 
     Args:
-        share, base: fractions of the width, 0 to 1.
+        share, base: lengths as fractions of the full width, from 0 to 1.
+        room: the full width in columns.
     """
     full_cells, rest = divmod(int(share * room * 8 + 0.5), 8)
     tip = _EIGHTHS[rest - 1] if rest else ""
@@ -229,30 +233,30 @@ def bar(share: float, base: float, room: int) -> Line:
 
 
 def tone(points: float, threshold: float) -> str:
-    """The style of a change: an increase, a decrease, or a change below the threshold."""
+    """Return the style for an increase, for a decrease, or for a change below the threshold."""
     return "more" if points >= threshold else "less" if points <= -threshold else "quiet"
 
 
-# ---- a heat map: a sign per weight, shades by the square root of its part of the darkest
+# ---- heat maps: the shade of a weight is the square root of weight / darkest weight
 
 _LEVELS = 8
 
 
 def level(weight: float, darkest: float) -> int:
-    """The shade of a weight relative to the darkest: 0 to 7."""
+    """Return the shade of a weight, from 0 to 7. The weight ``darkest`` has shade 7."""
     return (
         min(_LEVELS - 1, int(_LEVELS * math.sqrt(max(weight, 0) / darkest))) if darkest > 0 else 0
     )
 
 
 def shade(weight: float, darkest: float, *, cell: int = 1) -> Span:
-    """Draw a weight as a run of shading characters, darker for larger weights."""
+    """Draw a weight as ``cell`` shading characters, darker for larger weights."""
     step = level(weight, darkest)
     return SHADES[step] * cell, f"shade{step + 1}"
 
 
 def add_row(page: Page, name: Span, side: int, groups: Iterable[Sequence[Span]]) -> None:
-    """Add a row of a heat map: its name, and its cells in groups with a line between groups.
+    """Add a row of a heat map: the name, and groups of cells with a line between groups.
 
     Args:
         side: the width of the name in columns.
@@ -264,16 +268,16 @@ def add_row(page: Page, name: Span, side: int, groups: Iterable[Sequence[Span]])
 
 
 def legend(darkest: float, digits: int = 0) -> str:
-    """Explain the darkest and the middle shade: ``█ 36%, ▅ 9%``."""
+    """Return a legend of the darkest and the middle shade, such as ``█ 36%, ▅ 9%``."""
     middle = SHADES[level(1, 4)]
     return f"{FULL} {percent_seen(darkest, digits)}, {middle} {percent_seen(darkest / 4, digits)}"
 
 
 Cell = str | Span | Line
-"""Text, text with its style, or several styled texts side by side."""
+"""A plain text, a text with its style, or several styled texts side by side."""
 
 _MIN_TEXT_COLUMNS = 14
-"""The smallest width to which a column of words is cut."""
+"""The smallest width to which `add_table` cuts a column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,13 +287,13 @@ class Column:
     Attributes:
         head: the column's heading.
         right: whether cells are right-aligned, as numbers are.
-        style: the style of cells without a style of their own.
+        style: the style of the cells that have no other style.
         max_width: the largest width in terminal columns; longer cells are cut.
         min_width: the smallest width in terminal columns.
-        spare: if the page is too narrow, the column with the largest number is left out first; a
-            column with 0 is always shown.
-        shrinks: whether its cells are cut if the page is too narrow.
-        gap: the space before it in terminal columns.
+        spare: the order in which columns are left out if the page is too narrow, the largest number
+            first. A column with 0 is always shown.
+        shrinks: whether the cells are cut if the page is too narrow.
+        gap: the space before the column in terminal columns.
     """
 
     head: str = ""
@@ -315,7 +319,11 @@ def add_table(
     styles: Sequence[str] = (),
     below: Callable[[int], None] = lambda _: None,
 ) -> None:
-    """Add a table with headings; it may exceed the page's width so that no content is lost.
+    """Add a table with headings.
+
+    If the table is too wide, columns with `Column.spare` are left out and columns with
+    `Column.shrinks` are cut. The other columns stay complete, even if the table is then wider than
+    the page.
 
     Args:
         indent: the space before the first column.
@@ -329,7 +337,7 @@ def add_table(
     widths = _widths(columns, lines)
 
     def excess() -> int:
-        """The number of columns by which visible cells and gaps exceed the page's width."""
+        """Return the number of terminal columns by which the table exceeds the page's width."""
         gaps = sum(columns[at].gap for at in visible[1:])
         return indent + sum(widths[at] for at in visible) + gaps - page.width
 

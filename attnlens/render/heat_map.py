@@ -1,9 +1,9 @@
-"""Heat maps: as drawings for the templates of all pages, and as a plotly figure.
+"""Draw heat maps, as drawings for the templates of HTML pages and as plotly figures.
 
-Both use the same scale. The shade of a cell is the square root of its value divided by the darkest
-value, so that small weights stay visible. Maps drawn together share one darkest weight. Every cell
-of a drawing has a description in words, so that no information depends on colour alone. Every cell
-of a figure contains its weight as recorded.
+Both use the same scale: the shade of a cell is the square root of value / darkest value. Small
+weights therefore stay visible. Maps that are drawn together share one darkest value. Every cell of
+a drawing has a description in words, because some readers cannot tell the colours apart. Every cell
+of a figure contains the recorded weight.
 """
 
 from __future__ import annotations
@@ -26,28 +26,32 @@ if TYPE_CHECKING:
 
 
 LEVELS: Final = 20
-"""The number of shades; the style of all pages has a colour for each."""
+"""The number of shades. The style sheet of all pages has a colour for each shade."""
 
 _LETTER: Final = 6.3
 _NAME_LETTER: Final = 7.4
-"""The width of a letter in the label of a column and of a row, in pixels of the drawing."""
+"""The width of a letter in a column label (above) and in a row label, in pixels of the drawing."""
 
 _GAP: Final = 4.0
-"""The space between groups of columns."""
+"""The space between groups of columns, in pixels of the drawing."""
 
 _MAX_LABEL_LETTERS: Final = 24
 
 
 def level(value: float, largest: float) -> int:
-    """The shade of a weight, 0 to `LEVELS`."""
+    """Return the shade of a value, from 0 to `LEVELS`."""
     return round(LEVELS * math.sqrt(min(max(value / largest, 0.0), 1.0))) if largest > 0 else 0
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One cell: the class of its colour, and its description.
+    """One cell of a heat map.
 
-    ``strength`` (0 to 1) is used with a colour that has no shades of its own.
+    Attributes:
+        colour: the CSS class of the colour.
+        words: the description of the cell.
+        framed: whether the cell has a frame.
+        strength: the opacity (0 to 1) of a colour that has no shades; ``None`` for other colours.
     """
 
     colour: str
@@ -57,12 +61,12 @@ class Cell:
 
     @classmethod
     def shaded(cls, value: float, largest: float, words: str, *, framed: bool = False) -> Cell:
-        """Return the cell of a weight relative to the darkest."""
+        """Return the cell of a weight, shaded relative to ``largest``."""
         return cls(f"s{level(value, largest)}", words, framed=framed)
 
     @classmethod
     def either(cls, value: float, largest: float, words: str) -> Cell:
-        """Return the cell of a positive or negative number."""
+        """Return the cell of a number, which has one of two colours depending on the sign."""
         if not value or not largest:
             return cls("none", words)
         way = "over" if value > 0 else "under"
@@ -71,10 +75,13 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class HeatMapColumn:
-    """The heading of a column: its label, and a mark with its own class.
+    """The heading of a column.
 
-    ``first`` is true for the first column of a group, which has a gap before it and keeps its label
-    if only a few columns are labelled.
+    Attributes:
+        mark: a text in the row of marks above the cells.
+        kind: the CSS class of the mark.
+        first: whether the column is the first of a group. The first column has a gap before it, and
+            is labelled even if the drawing is sparse.
     """
 
     label: str = ""
@@ -97,8 +104,8 @@ class HeatMapDrawing:
         anchor: a name that is unique among the heat maps of the page.
         title: the heading of the map.
         description: a description for screen readers.
-        width, height: the size of a cell.
-        marks: the label of the row of marks; empty for no such row.
+        width, height: the size of a cell in pixels.
+        marks: the label of the row of marks; empty if there is no such row.
         sparse: whether only the first column of each group has a label.
     """
 
@@ -114,14 +121,14 @@ class HeatMapDrawing:
 
     @property
     def side(self) -> float:
-        """The space for the labels of rows."""
+        """The width of the row labels."""
         labels = [self.marks, *(row.label for row in self.rows)]
         longest = max((min(len(label), _MAX_LABEL_LETTERS) for label in labels), default=0)
         return 12 + _NAME_LETTER * longest
 
     @property
     def labels_end(self) -> float:
-        """The space for the labels of columns."""
+        """The height of the column labels."""
         longest = max(
             (min(len(column.label), _MAX_LABEL_LETTERS) for column in self.columns), default=0
         )
@@ -157,9 +164,9 @@ def short(label: str) -> str:
 
 
 _RAMP: Final = ("#f7fbff", "#c6dbef", "#6baed6", "#2171b5", "#08306b")
-"""Light to dark: lightness alone distinguishes the colours."""
+"""The colours from light to dark. They differ in lightness, so that hue is not needed."""
 _SCALE_STEPS: Final = 32
-"""The number of steps of the colour scale, which is linear between two steps."""
+"""The number of steps of the colour scale; colours between two steps are interpolated."""
 _MAX_MAPS: Final = 64
 _MAX_CELLS: Final = 4_000_000
 _MAP_PIXELS: Final = 300
@@ -171,9 +178,9 @@ def figure(record: AttentionRecord) -> Figure:
     """Draw every heat map of one record with plotly: one map for each head of each sequence.
 
     To select maps, use `AttentionRecord.sel`: ``attnlens.figure(record.sel(batch=0, head=[2,
-    5]))``. All maps share one colour scale, whose end is the largest weight outside sinks, as on
-    the page of ``attnlens view`` (see `attnlens.attention.focus.sinks`). The legend says where the
-    weights of sinks are larger.
+    5]))``. All maps share one colour scale. Its darkest colour is the largest weight outside sinks,
+    as on the page of ``attnlens view`` (see `attnlens.attention.focus.sinks`). If the weights of
+    sinks are larger, the legend says so.
 
     Args:
         record: a record with at most 64 maps and 4,000,000 weights.
@@ -263,7 +270,7 @@ def _lead(record: AttentionRecord, lead: Sequence[str]) -> str:
 
 
 def _names(names: Sequence[str]) -> list[str]:
-    """The names of positions, with numbers if names repeat, because plotly merges equal names."""
+    """Return the names of positions; a repeated name is numbered, because plotly merges equal ones."""
     plain = [_plain(re.sub("^[Ġ▁ ]+(?=.)", "", name).replace("Ċ", "↵")) for name in names]
     many = Counter(plain)
     return [f"{name} · {at}" if many[name] > 1 else name for at, name in enumerate(plain)]

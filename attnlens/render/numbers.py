@@ -8,16 +8,16 @@ from numbers import Integral, Real
 from typing import Any, SupportsFloat
 
 DIGITS = 6
-"""Decimals of probabilities, shares and points in data."""
+"""The number of decimals of probabilities, shares and points in JSON."""
 
 
 def rounded(value: SupportsFloat, digits: int = DIGITS) -> float:
-    """Convert to a float rounded to ``digits``, never minus zero."""
+    """Convert a value to a float with ``digits`` decimals; minus zero becomes zero."""
     return round(float(value), digits) + 0.0
 
 
 def rounded_all(value: Any, digits: int = DIGITS) -> Any:
-    """Round every float in plain data; floats that are not finite become null."""
+    """Round every float in plain data; floats that are not finite become None."""
     if isinstance(value, Mapping):
         return {key: rounded_all(member, digits) for key, member in value.items()}
     if isinstance(value, list | tuple):
@@ -32,7 +32,7 @@ def percent(share: float, digits: int = 0) -> str:
 
 
 def percent_seen(share: float, digits: int = 0) -> str:
-    """`percent`, but ``<1%`` for a positive share that rounds to 0."""
+    """Format a share as `percent` does, but as ``<1%`` if it is positive and rounds to 0."""
     text = percent(share, digits)
     if share > 0 and not float(text[:-1]):
         return f"<{10.0**-digits:.{digits}f}%"
@@ -40,13 +40,16 @@ def percent_seen(share: float, digits: int = 0) -> str:
 
 
 def signed_points(points: float, minus: str = "-") -> str:
-    """``+4.9``, ``-3.6``, and ``0.0`` for numbers that round to 0."""
+    """Format points with a sign, such as ``+4.9`` or ``-3.6``; ``0.0`` has no sign."""
     text = f"{abs(points):.1f}"
     return text if text == "0.0" else f"{'+' if points > 0 else minus}{text}"
 
 
 def fine_percent(share: float) -> str:
-    """``17%``, with a decimal near 0% and 100%, so that neither is shown unless it is exact."""
+    """Format a share as ``17%``, or with a decimal below 10% and above 99%.
+
+    A share near 0 or 1 is shown as ``<0.1%`` or ``>99.9%``.
+    """
     points = 100 * share
     if points < 0.05 or points > 99.95:
         return "<0.1%" if points < 50 else ">99.9%"
@@ -54,14 +57,14 @@ def fine_percent(share: float) -> str:
 
 
 def number(value: float | None, digits: int = 2, missing: str = "") -> str:
-    """A number with ``digits`` decimals, never minus zero; ``missing`` for None."""
+    """Format a number with ``digits`` decimals; return ``missing`` for None."""
     return missing if value is None else f"{rounded(value, digits):.{digits}f}"
 
 
 def interval(
     ends: Sequence[float] | None, digits: int, *, sign: str = "", scale: float = 1.0
 ) -> str:
-    """``[0.12, 0.34]``; empty without an interval.
+    """Format an interval as ``[0.12, 0.34]``; return an empty text for None.
 
     Args:
         sign: ``+`` to show the sign of positive numbers too.

@@ -1,11 +1,11 @@
-"""Self-contained HTML pages: they load nothing from the network or from other files.
+"""Render self-contained HTML pages, which load nothing from the network or from other files.
 
 Every page is a template of `attnlens.templates` in which all text is escaped. The page's security
-policy allows only its own style and script, by their hashes, so a name could not run a script even
-if it were not escaped.
+policy allows only the page's style and script, which it identifies by their hashes. A name in the
+data therefore could not run a script even if the name were not escaped.
 
-The page of a recording has its own script. In Jupyter the page is shown in a frame that keeps its
-style and policy separate and has no access to the notebook or the network.
+In Jupyter, a page is shown in a frame. The frame separates the page's style and policy from the
+notebook. The page has no access to the notebook or the network.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def template_text(name: str) -> str:
 
 
 _MODULES: Final = re.compile(r"^import .*\n|^export ", re.M)
-"""Import and export statements, removed because a page joins its modules into one script."""
+"""Import and export statements. They are removed when a page joins its modules into one script."""
 
 
 @lru_cache(maxsize=2)
@@ -80,8 +80,9 @@ def render_page(
     Args:
         template: the name of a file in `attnlens.templates` that extends ``page.html``.
         title: plain text.
-        styles: style sheets in addition to that of all pages.
-        scripts: modules, each after the modules it imports; they are joined into one script.
+        styles: the names of style sheets that are added to ``page.css``.
+        scripts: the names of JavaScript modules, which are joined into one script. A module comes
+            after the modules that it imports.
         context: the variables of the template.
     """
     style = "".join(map(template_text, ("page.css", *styles)))
@@ -103,7 +104,10 @@ def render_part(template: str, **context: Any) -> str:
 
 
 def render_plain(template: str, **context: Any) -> str:
-    """Render a document other than HTML, without a final line break; its template escapes names."""
+    """Render a document other than HTML, without a final line break.
+
+    The template must escape names with a filter, because no text is escaped by default.
+    """
     return _environment(escaped=False).get_template(template).render(**context).strip()
 
 
@@ -112,7 +116,7 @@ def _digest(text: str) -> str:
 
 
 def inert(value: object, *, ascii_only: bool = True) -> Markup:
-    """Encode JSON for a script or a language model so that no text in it can close the element."""
+    """Encode a value as JSON for a script element or a prompt. No text in it can close the element."""
     text = json.dumps(value, ensure_ascii=ascii_only, separators=(",", ":"), allow_nan=False)
     for sign in "<>&":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
@@ -123,21 +127,21 @@ _HEIGHT: Final = 640
 """The height of a page in a notebook in pixels; the page scrolls inside."""
 
 _NUMBER: Final = re.compile(r"(?<![^.])\d+(?![^.])")
-"""A number between the dots of a site's name."""
+"""A number between dots in the name of a site."""
 
 WIDTH: Final = 100
 """The width of printed text in columns."""
 
 _MAX_MAP_BYTES: Final = 700_000
-"""The largest size of heat maps in a notebook; above, they are quantized more coarsely."""
+"""The largest size of heat maps in a notebook. Larger maps are quantized more coarsely."""
 _MAX_MAP_CELLS: Final = 1_000_000
-"""The largest number of cells in a notebook; above, maps are reduced."""
+"""The largest number of cells in a notebook. Maps with more cells are reduced."""
 
 
 def frame_page(page: str, title: str, *, scripts: bool = False) -> str:
-    """Wrap a complete page in a frame for a notebook's cell."""
+    """Wrap a complete page in a frame for a notebook cell."""
     cell = render_part("frame.html", page=page, title=title, scripts=scripts, height=_HEIGHT)
-    # The result is one line, so that it can be placed among lines of Markdown.
+    # A Markdown document can hold the result only if it is one line.
     return cell.replace("\n", "&#10;")
 
 
@@ -146,7 +150,10 @@ def preformatted(text: str) -> str:
 
 
 def recording_html(recording: Recording) -> str:
-    """All heat maps of a recording as in ``attnlens view``, or a message if there are none."""
+    """Return the heat maps of a recording as HTML, as in ``attnlens view``.
+
+    If there are no heat maps, return a message as HTML.
+    """
     from attnlens.attention.views import maps_data
     from attnlens.errors import InputError
 
@@ -160,7 +167,7 @@ def recording_html(recording: Recording) -> str:
 
 
 def record_html(record: AttentionRecord) -> str:
-    """The heat maps of one record, as for a recording with no other record."""
+    """Return the heat maps of one record as HTML, as `recording_html` does for a recording."""
     from attnlens.recording.recording import Recording
 
     return recording_html(Recording([record]))
@@ -205,7 +212,8 @@ def render_recording_page(data: Mapping[str, Any], *, name: str) -> str:
 def layers_of(sites: Iterable[str]) -> dict[str, tuple[str, str]]:
     """Map each site to its group and to its label within the group.
 
-    ``h.0.attn`` and ``h.11.attn`` are ``0`` and ``11`` of ``h.*.attn``.
+    For example, ``h.0.attn`` and ``h.11.attn`` have the group ``h.*.attn`` and the labels ``0`` and
+    ``11``.
     """
     alike: dict[str, list[str]] = {}
     for site in sites:
@@ -221,7 +229,7 @@ def layers_of(sites: Iterable[str]) -> dict[str, tuple[str, str]]:
 
 
 def _stored(record: Mapping[str, Any], names: dict[tuple[str, ...], int]) -> dict[str, Any]:
-    """The data of a record for the script; each list of names is stored once in ``names``."""
+    """Return the data of a record for the script. ``names`` stores each list of names once."""
     packed = base64.b64encode(record["packed"]).decode("ascii")
     axes = [{"name": axis["name"], "size": axis["size"]} for axis in record["axes"]]
     numbers = {

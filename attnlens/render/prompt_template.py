@@ -1,4 +1,4 @@
-"""Prompt templates, rendered in a sandbox that rejects undefined names.
+"""Render prompt templates in a sandbox that rejects undefined names.
 
 A user's template is rendered in a separate process with limited time and memory, because a sandbox
 within one process cannot stop ``10 ** 10 ** 10``.
@@ -28,7 +28,8 @@ MAX_PROMPT_TOKENS: Final = 2000
 
 _PIECES: Final = re.compile(r"([A-Z][a-z]*)|([a-z]+)|(\d+)|\S", re.ASCII)
 _LETTERS: Final = {1: 2, 2: 6, 3: 3}
-"""Characters per token: of names, lower-case words and numbers. Others are one token each."""
+"""Characters per token in names (1), lower-case words (2) and numbers (3), by group of `_PIECES`.
+"""
 
 _MAX_SOURCE_BYTES: Final = 1 << 20
 _MAX_MESSAGE_CHARACTERS: Final = 100_000
@@ -57,17 +58,17 @@ class Prompt:
 
     @property
     def tokens(self) -> int:
-        """An upper bound of the number of tokens, including the line break of a printed prompt."""
+        """An upper bound on the number of tokens, including the line break of a printed prompt."""
         return token_bound(self.text) + 1
 
     @property
     def chat(self) -> list[dict[str, str]]:
-        """Its messages in order, each with its role and content."""
+        """The messages of the prompt in order, each with its role and content."""
         first = [{"role": "system", "content": self.system}] if self.system else []
         return [*first, {"role": "user", "content": self.user}]
 
     def messages(self, kind: str) -> Json:
-        """The messages of a request to ``openai`` or ``anthropic``, without a model's name."""
+        """Return the messages of a request to ``openai`` or ``anthropic``, without a model name."""
         if kind == "openai":
             return {"messages": self.chat}
         system = {"system": self.system} if self.system else {}
@@ -75,12 +76,13 @@ class Prompt:
 
 
 def token_bound(text: str) -> int:
-    """An upper bound of the number of tokens of a prompt for two tokenizers.
+    """Return an upper bound on the number of tokens of a prompt.
 
-    The bound is a few per cent above the count. A capital with the lower-case letters after it, as
-    in names, counts one token for every two characters. A lower-case word counts one for every six,
-    digits one for every three, any other ASCII character one, and other characters one per byte.
-    The rates were measured with `benchmarks/prompt_tokens.py`.
+    The bound is a few per cent above the counts of the two tokenizers in
+    `benchmarks/prompt_tokens.py`, with which these rates were measured: a capital and the
+    lower-case letters after it count one token for every two characters, other lower-case words one
+    for every six characters, and numbers one for every three digits. Any other character counts one
+    token per byte of UTF-8.
     """
     tokens = 0
     for piece in _PIECES.finditer(text):
@@ -90,13 +92,15 @@ def token_bound(text: str) -> int:
 
 
 def new_nonce() -> str:
-    """The unpredictable part of a fence's name, always with the same number of tokens."""
+    """Return 16 random digits for the tag of a fence; all such tags have as many tokens."""
     return f"{secrets.randbelow(10**16):016d}"
 
 
 def fence(data: Json, nonce: str) -> Json:
-    """Return ``data`` as JSON inside a tag that no text in it can close, and the tag's name as
-    ``tag``.
+    """Fence the data of a prompt: put its JSON inside a tag that no text in it can close.
+
+    Returns:
+        ``data``, the tag with the JSON inside, and ``tag``, the tag's name.
     """
     tag = f"data-{nonce}"
     return {"data": f"<{tag}>\n{inert(data, ascii_only=False)}\n</{tag}>", "tag": tag}
@@ -111,7 +115,7 @@ def render(name: str, context: Json, template: str | Path | None = None) -> Prom
 
     Raises:
         InputError: the file cannot be read, is not a template, uses a name that does not exist,
-            or takes too long; FILE:LINE where the line is known.
+            or takes too long to render.
     """
     if template is not None:
         return _of_file(template, context)
@@ -144,7 +148,7 @@ def _messages(template: Template, context: Json) -> Prompt:
     """Render the blocks ``system`` and ``user``; without ``user``, the whole text is the user
     message.
     """
-    # The data is escaped as JSON is, and no other text of the context has a sign to escape.
+    # The data was escaped when it was encoded as JSON; escaping it again would change it.
     values = {**context, "data": Markup(context["data"])}
     blocks = template.blocks
     if "user" not in blocks:
@@ -189,7 +193,7 @@ def _answered(source: str, name: str, context: Json, report: Report) -> tuple[st
 
 
 def _line_of(error: BaseException, name: str) -> int | None:
-    """The template's line in a traceback, in which Jinja uses the template's name and lines."""
+    """Return the template's line in a traceback; Jinja's frames have the name of the template."""
     line, trace = None, error.__traceback__
     while trace is not None:
         if trace.tb_frame.f_code.co_filename == name:

@@ -1,8 +1,8 @@
 """Make text from files safe to show in a terminal, HTML, a prompt, Markdown, LaTeX or CSV.
 
-A name can contain anything: terminal escapes, invisible characters, marks that change the writing
-direction, a whole page. Each output format has its own function here. `each_text` applies one of
-the functions to plain data, typed documents and dataclasses.
+A name can contain anything, such as terminal escapes, invisible characters, marks that change the
+writing direction, or an HTML page. Each output format has its own function here. `each_text`
+applies one of the functions to plain data, Pydantic models and dataclasses.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from functools import lru_cache
 from typing import Any, Final
 
 _MAX_NAME_CHARACTERS: Final = 60
-"""Characters of a name that are shown; the longest of 4,000 real players' names has 33."""
+"""The most characters of a name that are shown. The longest of 4,000 players' names has 33."""
 
 _UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
 _SPACES: Final = frozenset({"Zs", "Zl", "Zp"})
-# Invisible letters and marks: joiners, fillers, variation selectors, the blank of Braille.
+# Invisible letters and marks: joiners, fillers, variation selectors and the blank Braille pattern.
 _BLANK: Final = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0") | frozenset(
     chr(code) for code in (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))
 )
@@ -67,14 +67,14 @@ def each_text(value: Any, change: Callable[[str], str]) -> Any:
 
 
 def clean(text: str) -> str:
-    """Remove escape sequences, control characters and direction marks for a terminal."""
+    """Make a text safe for a terminal, without escape sequences and invisible characters."""
     if text.isascii() and text.isprintable():
         return text
     return printable(_SEQUENCES.sub("", text))
 
 
 def to_ascii(text: str) -> str:
-    """Convert to ASCII: accents are removed, and other characters become ``?``."""
+    """Convert a text to ASCII: remove accents, replace symbols, and turn the rest into ``?``."""
     bare = unicodedata.normalize("NFKD", text.translate(_TO_ASCII))
     characters = "".join(sign for sign in bare if not unicodedata.combining(sign))
     return characters.encode("ascii", "replace").decode("ascii")
@@ -93,7 +93,7 @@ def _visible(character: str) -> str:
 
 
 def printable(text: str) -> str:
-    """Remove invisible and control characters; parts give the same result as the whole."""
+    """Remove invisible and control characters. A text may be passed in parts."""
     return "".join(map(_visible, text))
 
 
@@ -101,7 +101,7 @@ def visible(text: str, longest: int | None = None) -> str:
     """Remove invisible and control characters, join lines, and cut with an ellipsis.
 
     Args:
-        longest: the number of characters to keep; None: all.
+        longest: the largest number of characters to keep. None keeps all characters.
     """
     text_line = " ".join(printable(text).split())
     if longest is None or len(text_line) <= longest:
@@ -126,7 +126,7 @@ def on_one_line(text: str) -> str:
     return "".join(sign if sign.isprintable() else "\ufffd" for sign in " ".join(text.split()))
 
 
-# ---- forms of text that read some signs as their own
+# ---- formats in which some characters have a special meaning
 
 _FORMULA: Final = tuple("=+-@\t\r")
 """The characters that begin a formula in spreadsheets."""
@@ -134,10 +134,10 @@ _CONTROLS: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 
 def cell(value: Any) -> Any:
-    """Make a text safe as a CSV cell; other values and numbers written as text are unchanged.
+    """Make a text safe as a CSV cell. Numbers written as text and other values are unchanged.
 
-    An apostrophe is put before a text that a spreadsheet would read as a formula, as spreadsheets
-    do themselves. Control characters, which terminals could obey, become ``\\ufffd``.
+    A text that a spreadsheet would read as a formula is preceded by an apostrophe. Control
+    characters become ``\\ufffd``, because a terminal could interpret them.
     """
     if not isinstance(value, str):
         return value
@@ -154,7 +154,7 @@ _HARMLESS: Final = (
     ("&", "&amp;"),
     ("<", "&lt;"),
     (">", "&gt;"),
-    # Escaping does not stop these from becoming a mention, an issue number or a link.
+    # A backslash would not stop these from becoming a mention or a link.
     ("@", "＠"),
     ("://", "&#58;//"),
     ("www.", "www&#46;"),

@@ -1,4 +1,4 @@
-"""Format a text model's answer for a terminal: confidence, attended tokens, and test results."""
+"""Format a text model's answer for a terminal: probabilities, attended tokens and test results."""
 
 from __future__ import annotations
 
