@@ -259,7 +259,7 @@ def _limit(memory: int, cpu_seconds: int, writes: bool) -> None:
 
 
 def _end_with_parent(parent: int) -> None:
-    """Make this process end when its parent ends, because the parent may have been killed."""
+    """Make this process end when its parent ends, because a killed parent cannot stop its child."""
     if sys.platform == "linux":
         # The thread below cannot run while C code holds the interpreter's lock.
         import ctypes

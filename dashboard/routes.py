@@ -232,7 +232,7 @@ def add_match_routes(
     def respond(
         item: LibraryItem[Match], make: Callable[..., Data], *arguments: Any, urgency: int = FIRST
     ) -> Response:
-        """Return the result of ``make``, which is cached. By default it runs before tests of balls."""
+        """Return the cached result of ``make``, which by default runs before tests of balls."""
         model = chosen_model()
         key = (make, item.key, item.version, *arguments, model)
         work = partial(make, item.value, *arguments, model)

@@ -140,7 +140,7 @@ class _Refusal(Error):  # type: ignore[misc]  # waitress has no types
 
 
 class _Parser(HTTPRequestParser):  # type: ignore[misc]
-    """A request whose body is refused by the size in its header, before the body is received."""
+    """A parser that refuses a body that is too large, before the body is received."""
 
     arriving: ClassVar[WeakSet[_Parser]] = WeakSet()
     """The uploads that are being received or read."""

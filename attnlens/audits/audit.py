@@ -295,7 +295,7 @@ class _Case:
         return tuple(sorted(items[order].tolist()))
 
     def item_names(self, items: Sequence[int]) -> tuple[str, ...]:
-        """Return the labels of items; a label that several items have is followed by the position."""
+        """Return the labels of items, with the position after a label that is not unique."""
         labels = self.screening.labels
         return tuple(
             (labels[at].strip() or repr(labels[at]))

@@ -144,7 +144,7 @@ def inputs_of(audit: Audit) -> list[str]:
 
 
 def sections(audit: Audit) -> list[Section]:
-    """Return the sections on single tokens, on claims about the model and the heads, and on heads."""
+    """Return the sections of an audit: single tokens, claims and heads."""
     many = len(audit.inputs) > 1
     claim_sections = [
         claims_section(

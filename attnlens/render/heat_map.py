@@ -270,7 +270,7 @@ def _lead(record: AttentionRecord, lead: Sequence[str]) -> str:
 
 
 def _names(names: Sequence[str]) -> list[str]:
-    """Return the names of positions; a repeated name is numbered, because plotly merges equal ones."""
+    """Return the names of positions. Repeated names are numbered, or plotly would merge them."""
     plain = [_plain(re.sub("^[Ġ▁ ]+(?=.)", "", name).replace("Ċ", "↵")) for name in names]
     many = Counter(plain)
     return [f"{name} · {at}" if many[name] > 1 else name for at, name in enumerate(plain)]

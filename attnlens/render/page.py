@@ -116,7 +116,7 @@ def _digest(text: str) -> str:
 
 
 def inert(value: object, *, ascii_only: bool = True) -> Markup:
-    """Encode a value as JSON for a script element or a prompt. No text in it can close the element."""
+    """Encode a value as JSON for a script or a prompt, so that no text in it closes the element."""
     text = json.dumps(value, ensure_ascii=ascii_only, separators=(",", ":"), allow_nan=False)
     for sign in "<>&":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
