@@ -433,9 +433,9 @@ class HeadStudy:
             part, parts: the number of the head, and the number of heads.
 
         Returns:
-            ``nats``; ``log_loss_change``, the increase of the log-loss; ``points``, the largest
-            change of an outcome; and ``matters``, the share of balls on which the effect was large
-            enough.
+            ``nats``, the divergence of the predictions; ``log_loss_change``, the increase of the
+            log-loss; ``points``, the largest change of an outcome; and ``matters``, the share of
+            balls on which the effect was large enough.
         """
         mean = self.recorded.means[f"{path}.to_output"]
         width = len(mean) // parts

@@ -1,10 +1,10 @@
 """The probability that the batting side wins from a state of the match, and the ledger of a match.
 
-In a chase, a logistic model gives the probability from the state. In a first innings, each total
-that the innings may reach has a win probability in the chase that would follow; the probability is
-their average. It therefore does not jump between the innings. Both models know the state and the
-form before the match, but not the current bowler or batter. The probability after a ball is also
-the probability before the next ball. The ledger lists how much each ball changed a side's win
+In a chase, a logistic model gives the probability from the state. In a first innings, the chase
+that would follow is evaluated for every total that the innings may reach, and the results are
+averaged. The probability therefore does not jump between the innings. Both models know the state
+and the form before the match, but not the current bowler or batter. The probability after a ball is
+also the probability before the next ball. The ledger lists how much each ball changed a side's win
 probability.
 """
 
