@@ -62,7 +62,7 @@ class ModuleHooks:
         self._stack: list[str] = []
         self._handles: list[RemovableHandle] = []
         for path, module in root.named_modules():
-            # With a hook on a probe, the model computes more; a probe returns its input anyway.
+            # No hooks on probes: they return their input, and a hook makes the model compute more.
             if path and not isinstance(module, AttentionProbe):
                 self._watch(path, module)
 
