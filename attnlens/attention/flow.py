@@ -1,4 +1,4 @@
-"""Attribution across all layers: attention rollout, and the KL-matched Jacobian."""
+"""Attribution across all layers: attention rollout, and an estimate of effects from gradients."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _stack(layers: Sequence[Numbers] | Recording) -> list[AttentionValues]:
 
 
 def kl_jacobian(logits: Tensor, items: Tensor) -> Floats:
-    """Estimate the effect of each item on the prediction from gradients, in nats.
+    """Compute the KL-matched Jacobian: a gradient estimate of the effect of each item, in nats.
 
     The estimate is ``½ Σ_o p_o (∂ log p_o / ∂x_i · x_i)²``: gradient times input for all classes,
     weighted by the Fisher metric. It is the second-order approximation of ``KL(p ‖ p with x_i set
@@ -91,11 +91,11 @@ def kl_jacobian(logits: Tensor, items: Tensor) -> Floats:
 
     Args:
         logits: the logits of the classes, ``(class,)``, computed from ``items``.
-        items: the input, ``(item, width)``, optionally with a leading batch axis of size 1. It must
-            require a gradient.
+        items: an input that requires a gradient, ``(item, width)``, optionally with a leading batch
+            axis of size 1.
 
     Returns:
-        ``(item,)``, not negative. The graph of ``logits`` is kept.
+        the estimates, ``(item,)``, not negative. The autograd graph of ``logits`` is kept.
 
     Reference:
         Kullback 1959, "Information Theory and Statistics", section 2.6, for the expansion;

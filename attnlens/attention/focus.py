@@ -1,7 +1,7 @@
 """How attention is distributed: entropy, the strongest keys and attention sinks.
 
 The functions accept a record, a recording with a single record, a tensor or an array. The last axis
-must be the keys. They return float64 numpy arrays. A row whose weights are all 0 gives NaN.
+must be the keys. Results are float64 numpy arrays. A row whose weights are all 0 gives NaN.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def weights_of(values: Numbers) -> Tensor | NDArray[np.generic]:
 
 
 def query_blocks(values: Numbers) -> Iterator[tuple[slice, Floats]]:
-    """Yield the weights of successive blocks of queries, as a slice and ``(..., query, key)``.
+    """Yield each block of queries as a slice, with the weights of the block ``(..., query, key)``.
 
     A lazy record is split into blocks of a few queries. Other values are a single block.
     """
@@ -124,23 +124,26 @@ def entropy(weights: Numbers) -> Floats:
 
 
 def nats_of(shares: Floats) -> Floats:
-    """Return ``-p log p`` of every weight, 0 for a weight of 0. The sum over keys is entropy."""
+    """Return ``-p log p`` of every weight. The sum over keys is the entropy.
+
+    A weight of 0 gives 0.
+    """
     with np.errstate(divide="ignore", invalid="ignore"):
         nats: Floats = -np.where(shares > 0, shares * np.log(shares), 0.0)
     return nats
 
 
 def join_blocks(parts: list[Floats], axis: int = -1) -> Floats:
-    """Join the results of blocks of queries. A single block may lack the axis to join along."""
+    """Join the results of blocks of queries. A single block is returned unchanged."""
     return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=axis)
 
 
 def entropy_bounds(numbers: Numbers, residual: Numbers, keys: int) -> tuple[Floats, Floats]:
-    """Return bounds of the entropy of rows of which only the strongest keys are known.
+    """Return bounds of the entropy of rows if only the strongest keys are known.
 
-    The upper bound assumes that the rest is spread evenly over the other keys. The lower bound
-    assumes that as few keys as possible have the rest, none with more weight than the weakest known
-    key.
+    The upper bound assumes that the rest of the weight is spread evenly over the other keys. The
+    lower bound assumes that as few keys as possible share the rest. Each of them has at most the
+    weight of the weakest known key.
 
     Args:
         numbers: the weights of the strongest keys, ``(..., k)``.
@@ -224,7 +227,7 @@ SINK: Final = (
 
 
 def looked_at(weights: NDArray[np.floating[Any]], *, every_key: bool = False) -> Floats:
-    """Return the arguments of `sinks` for weights ``(..., query, key)``, as ``(3, ..., key)``.
+    """Return the three arguments of `sinks` for weights ``(..., query, key)``, as one array.
 
     Args:
         every_key: if true, a query that attends to any key is assumed to see every key. If false, a
@@ -241,15 +244,16 @@ def looked_at(weights: NDArray[np.floating[Any]], *, every_key: bool = False) ->
 
 
 def sinks(paid: Floats, even: Floats, queries: Floats) -> Flags:
-    """Return which keys are sinks of a head: they get much of its attention from all queries.
+    """Return which keys are attention sinks of a head.
 
-    A sink has on average at least `_SINK_SHARE` of the attention, and at least `_SINK_LIFT` times
-    its share under uniform attention. At least `_SINK_QUERIES` queries must see the key. Their
-    number must also be at least half the number of queries that see the most-seen key.
+    A sink is a key that gets much of the head's attention, whatever the query is. On average, it
+    gets at least `_SINK_SHARE` of the attention, and at least `_SINK_LIFT` times its share under
+    uniform attention. At least `_SINK_QUERIES` queries must see the key. Their number must also be
+    at least half the number of queries that see the most visible key.
 
     Args:
-        paid: the sum of each key's weights, ``(..., key)``. The sum is over the queries that see
-            this key and at least one other key.
+        paid: the sum of each key's weights, ``(..., key)``, over the queries that see this key and
+            at least one other key.
         even: the same sum under uniform attention.
         queries: the number of these queries.
 
@@ -268,9 +272,9 @@ def sink_items(
 ) -> tuple[int, ...]:
     """Return the positions of special tokens, and of keys that are sinks of many heads.
 
-    A key counts if it is a sink of at least a share `_SINK_HEADS` of the heads, and if it is the
-    first item or a separator. A separator is a label without a letter or digit. Other keys do not
-    count, because heads may attend to a word for its meaning.
+    A key is included if it is a sink of at least the fraction `_SINK_HEADS` of the heads, and if it
+    is the first item or a separator. A separator is a label without a letter or digit. Other keys
+    are not included, because heads may attend to a word for its meaning.
 
     Args:
         attention: ``(batch, head, query, key)`` of each site, over the same keys.

@@ -70,8 +70,8 @@ def shares_by_distance(shares: Floats, held: Floats, visible: Flags, distance: I
         shares: the normalised weights, ``(row, head, key)``.
         held: how strongly each key has each relation, ``(row, key, relation)``.
         visible: which keys are visible, ``(row, key)``.
-        distance: the distance of each key, from 1, ``(row, key)``. It is ignored for keys that are
-            not visible.
+        distance: the distance of each key, at least 1, ``(row, key)``. The distance of a key that
+            is not visible is ignored.
 
     Returns:
         ``(row, head, relation)``. If the actual share is larger, distance does not explain the
@@ -106,8 +106,8 @@ def departure(share: Floats, uniform: Floats) -> Floats:
 def columns_replaced(module: nn.Module, columns: slice, value: Tensor) -> Iterator[None]:
     """Replace some columns of a module's input with ``value`` while the block runs.
 
-    This can compute the mean ablation of a head. The module is then the output projection of the
-    heads, the columns are those of the head, and the value is the head's mean output.
+    For mean ablation of a head, give the output projection of the heads, the columns of the head,
+    and the head's mean output.
     """
 
     def change(_: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -175,9 +175,9 @@ def duplicate_token(tokens: Sequence[object]) -> Flags:
 
 
 def induction(tokens: Sequence[object]) -> Flags:
-    """Return a mask ``(query, key)`` that is True after an earlier occurrence of the query's token.
+    """Return a mask ``(query, key)`` of the keys that follow earlier copies of the query's token.
 
-    In the sequence ``A B ... A``, the mask is True for the last ``A`` as query and ``B`` as key.
+    In the sequence ``A B C A``, the mask is True for the last ``A`` as query and ``B`` as key.
 
     Reference:
         Olsson et al. 2022, "In-context Learning and Induction Heads".

@@ -50,8 +50,8 @@ Picture = tuple[NDArray[np.uint16], NDArray[np.uint16]]
 def choose(recording: Recording, **kwargs: str | None) -> Recording:
     """Select part of a recording by ``site``, ``batch``, ``head`` and ``query``.
 
-    A word selects the positions with that label, or else the position with that number. Records
-    without the axis are left out.
+    Each value is the label of a position, or its number if no label matches. Records without the
+    axis are left out.
 
     Raises:
         InputError: no site or position has that name, or no record has the axis.
@@ -256,7 +256,6 @@ def _sides(record: AttentionRecord) -> tuple[int, int]:
 
 
 def _leads(record: AttentionRecord) -> list[tuple[int, ...]]:
-    """Return every position of the axes before the last two."""
     return list(np.ndindex(record.sizes[:-2]))
 
 
@@ -328,7 +327,6 @@ def weight_notes(record: AttentionRecord) -> list[str]:
 def _maps(
     record: AttentionRecord, tall: int, wide: int
 ) -> tuple[list[Json], list[Picture], _WeightCheck]:
-    """Return the maps of a record, their pictures, and the check of its weights."""
     queries, keys = _sides(record)
     count = len(_leads(record))
     rows, columns = -(-queries // tall), -(-keys // wide)

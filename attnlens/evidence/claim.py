@@ -164,7 +164,7 @@ _ROUNDING: Final = 1e-3
 def check_probabilities(
     predict: Predict, masks: NDArray[np.bool_], outcomes: int | None = None
 ) -> Floats:
-    """Return the model's probabilities for each mask, ``(mask, outcome)``, after checking them.
+    """Compute the model's probabilities for each mask, ``(mask, outcome)``, and check them.
 
     Raises:
         InputError: the model did not return one row of probabilities for each mask.
@@ -245,8 +245,8 @@ class AblationSite:
     Attributes:
         predict: a function from masks to probabilities, see `Predict`.
         items: the items, in the order of the masks' columns.
-        translate: a function that converts a claim to the items of this site. None if they are the
-            items of the model.
+        translate: a function that converts a claim to the items of this site; None if this site
+            uses the items of the model.
         outcomes: the number of outcomes; None if it is not known.
     """
 
@@ -266,9 +266,10 @@ class AblationSite:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LeaveOneOut:
-    """The probabilities with nothing hidden, the probabilities without each item, and each effect.
+    """The results of hiding each item alone.
 
-    All probabilities are ``(outcome,)``. An effect is the effect of hiding one item, in nats.
+    ``full`` are the probabilities with nothing hidden, ``(outcome,)``. For each item, ``loo_probs``
+    are the probabilities without the item, and ``effects`` is the effect of hiding it, in nats.
     """
 
     full: Floats
@@ -284,15 +285,16 @@ class ClaimTest(Generic[C]):
         full: the probabilities with nothing hidden, ``(outcome,)``.
         probabilities: the probabilities with all items of the claim hidden, ``(outcome,)``.
         effect: the effect of hiding the items together, in nats.
-        singles: the effect of each item alone, in the order of ``claim.removed``. The effect is the
-            decrease of the log-odds of the explained outcome when the item is hidden, so it is
+        singles: the effect of each item alone, in the order of ``claim.removed``. This is the
+            decrease of the log-odds of the explained outcome when the item is hidden. It is
             positive if the item raises the outcome. Without an explained outcome, the effect is in
             nats.
         share: the effect at a head divided by the effect of hiding the same items from the whole
             model, at most 1; ``None`` for a claim about the model.
         null_effects: the summed effects of the control sets in nats; empty if the claim is not
             tested.
-        statistic: the test statistic: the sum of `attnlens.evidence.trial.Trial.item_statistics`.
+        statistic: the sum of `attnlens.evidence.trial.Trial.item_statistics` over the claim's
+            items.
         null_statistics: the statistic of each control set.
         p: the one-sided p-value for a statistic at least as large; ``None`` if the claim is not
             tested.
@@ -300,7 +302,7 @@ class ClaimTest(Generic[C]):
         p_best: the p-value of the best set of the same size.
         best_matters: whether hiding the best set has a noticeable effect in the claimed direction.
         untested: the judgement of a claim that is not tested.
-        removed: the hidden items, numbered as at the site.
+        removed: the hidden items, numbered as at the claim's site.
         q: the p-value, corrected for the number of claims in the family.
         outcomes_replaced: the same claim, tested with the outcomes of its items replaced.
         control_probs: the probabilities with each of ``control_sets`` hidden, ``(set, outcome)``,
@@ -350,7 +352,7 @@ class ClaimTest(Generic[C]):
 
     @property
     def verdict(self) -> Verdict | None:
-        """The verdict; ``None`` before the claim is judged, and for a claim that is not judged."""
+        """The verdict; ``None`` if the claim has not been judged."""
         return self.judgement.verdict
 
     @property

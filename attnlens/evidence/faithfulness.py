@@ -1,7 +1,7 @@
 """Measures of how faithful an attribution is: removal metrics, correlations and controls.
 
 ``predict(masks)`` returns the probabilities ``(mask, class)`` if only the parts with a true mask
-are visible. ``y`` is the log-odds of the class that is most likely with all parts.
+are visible. ``y`` is the log-odds of the class that is most likely when all parts are visible.
 
 Each removal metric is computed in log-odds and also in nats, as ``KL(full ‖ remaining parts)``. In
 nats, parts with effects of opposite sign do not cancel.
@@ -110,8 +110,8 @@ def matched_auc(scores: Floats, positive: Flags, groups: Integers | None = None)
     """Return the mean `auc` of each positive item against decoys at about the same distance.
 
     The decoys of a positive item are the nearest items before and after it that are not positive
-    and belong to the same group. There are equally many decoys before and after. A ranking by
-    recency therefore scores 0.5.
+    and belong to the same group. The numbers of decoys before and after are equal, at most
+    `_MAX_DECOYS`. A ranking by recency therefore scores 0.5.
 
     Args:
         scores, positive: ``(n,)``, in the order of the items.
@@ -140,7 +140,10 @@ def descending(scores: Floats, generator: np.random.Generator) -> Integers:
 
 
 def masks_without_first(order: Integers, counts: Sequence[int] | Integers) -> Flags:
-    """Return one mask per count, ``(count, n)``, without that many leading items of ``order``."""
+    """Return one mask per count, ``(count, n)``.
+
+    The mask for count ``c`` hides the first ``c`` items of ``order``.
+    """
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
     masks: Flags = rank >= np.asarray(counts, np.int64)[:, None]
@@ -175,7 +178,7 @@ class SingleRemovals:
 
     @property
     def outcome(self) -> int:
-        """The explained class: the most likely class with all parts."""
+        """The explained class: the most likely class when all parts are visible."""
         return int(self.full.argmax())
 
     @property

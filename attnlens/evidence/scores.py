@@ -44,7 +44,7 @@ def divergence(full: Floats, ablated: Floats) -> Floats:
 
 
 def log_odds(chances: Floats, outcomes: Sequence[int]) -> Floats:
-    """Return the log-odds of these outcomes together, ``(..., outcome) -> (...)``."""
+    """Return the log-odds that one of these outcomes happens, ``(..., outcome) -> (...)``."""
     chance = chances[..., list(outcomes)].sum(-1).clip(SMALLEST, 1 - SMALLEST)
     odds: Floats = np.log(chance) - np.log1p(-chance)
     return odds
@@ -65,7 +65,10 @@ def hits(chances: Floats, actual: Integers) -> Floats:
 
 
 def equal_bins(values: Floats, bins: int = _BINS) -> Integers:
-    """Return the bin of each probability, among ``bins`` of equal width. 1 is in the last bin."""
+    """Return the bin of each probability, among ``bins`` of equal width.
+
+    A probability of 1 is in the last bin.
+    """
     return np.minimum((values * bins).astype(np.int64), bins - 1)
 
 
@@ -151,7 +154,7 @@ class Bootstrap:
     def ratio(self, above: Floats, below: Floats) -> Estimates:
         """Return ``Σ above / Σ below`` over rows, both ``(row, ...)``.
 
-        A row with NaN in either is left out of both sums.
+        If either value of a row is NaN, the row is left out of both sums.
         """
         counted = ~(np.isnan(above) | np.isnan(below))
         sums = np.zeros((2, self._count, *above.shape[1:]))
@@ -186,6 +189,6 @@ def wilson(hits: int, trials: int) -> tuple[float, float]:
 
 
 def group_numbers(names: Sequence[str]) -> Integers:
-    """Number the names from 0. Equal names get the same number."""
+    """Return a number from 0 for each name. Equal names get the same number."""
     numbers: dict[str, int] = {}
     return np.array([numbers.setdefault(name, len(numbers)) for name in names], np.int64)

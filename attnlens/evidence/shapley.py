@@ -18,7 +18,7 @@ _MAX_GROUPS: Final = 10
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Contributions:
-    """Exact Shapley values.
+    """The exact Shapley values of groups of items.
 
     Attributes:
         groups: the names of all groups.
@@ -56,8 +56,8 @@ class Contributions:
 
         Returns:
             the probabilities with only this group, ``(outcome,)``, and the contributions of the
-            other groups to the rest of ``full``, ``(group, outcome)``. The row of the group itself
-            is 0.
+            other groups, ``(group, outcome)``. The contributions sum to the difference from
+            ``full``. The row of the group itself is 0.
         """
         position = self.played.index(group)
         with_group = (np.arange(self.masks) >> position) & 1 == 1

@@ -79,13 +79,13 @@ class Trial(Generic[C]):
         sites: the sites by name, including `MODEL`.
         seed: the seed of the random control sets.
         usual: for each site, a mapping from an item to the mean and standard deviation of `change`.
-            They come from other inputs in which the item in the same position is hidden. Changes
-            are then standardised with these numbers.
-        reference: the distribution of a standardised change among items of other inputs. If given,
-            claims about a single item of the whole model are tested against it. Otherwise, they are
-            tested against other items.
-        structure: a mapping from an item to numbers that describe it apart from its content, such
-            as its distance. A claim names the numbers that must not explain its effect
+            They were measured on other inputs, with the item in the same position hidden. If they
+            are given, changes are standardised.
+        reference: the distribution of a standardised change among items of other inputs. If it is
+            given, claims about a single item of the whole model are tested against it. Otherwise,
+            these claims are tested against other items.
+        structure: a mapping from an item to numbers that describe the item apart from its content,
+            such as its distance. A claim names the numbers that must not explain its effect
             (`Claim.beyond`).
         outcome: the outcome (column) that claims say their items raise; None: the whole
             distribution.
@@ -180,8 +180,7 @@ class Trial(Generic[C]):
     def _beyond_structure(self, claim: Claim, statistics: Mapping[int, float]) -> dict[int, float]:
         """Return the statistics of a claim's window, without the part that the structure explains.
 
-        They are the residuals of a least-squares fit over the window, on the columns
-        `Claim.beyond`.
+        The result contains the residuals of a least-squares fit on the columns `Claim.beyond`.
         """
         if not claim.beyond or self._reference_for(claim) is not None:
             return {}

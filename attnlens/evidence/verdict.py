@@ -49,7 +49,11 @@ def none_matters(items: str) -> str:
 
 
 def noticeable(effect: float, points: Floats) -> bool:
-    """Whether an effect in nats, or a change of ``(outcome,)`` in points, is noticeable."""
+    """Whether an effect in nats, or a change of a probability in points, is noticeable.
+
+    Args:
+        points: the changes of the probabilities in percentage points, ``(outcome,)``.
+    """
     return effect >= MIN_NATS or float(abs(points).max()) >= MIN_POINTS
 
 

@@ -316,7 +316,7 @@ class Block:
     def unseen(self) -> dict[str, str]:
         """Return the sites that ran attention that could not be seen, each with the reason.
 
-        Examples are modules that ran in another thread, or outside the operators of torch.
+        Examples are modules that ran in another thread, or computed attention outside torch.
         """
         unseen = {
             site: self._why_unseen(site)

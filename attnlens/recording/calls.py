@@ -262,8 +262,8 @@ _DROPPED: Final = "weights are those after dropout, which multiplied the values"
 class Product:
     """A product of two tensors that may be attention weights times values.
 
-    The dimensions of ``weights`` are in this order: ``shared`` (the values have them too), ``free``
-    (the values lack them), ``key``.
+    The dimensions of ``weights`` are ``shared``, ``free`` and ``key``, in this order. The values
+    have the shared dimensions too, but not the free ones.
 
     Attributes:
         pair, side: the pair of axes that the weights relate, and the side that is summed over.
@@ -403,7 +403,7 @@ def pending_of(
 ) -> Pending | None:
     """Return the element-wise product of weights and values.
 
-    Return None if neither factor consists of weights for the other.
+    Return None if neither factor is a tensor of weights.
     """
     for first, other in ((0, 1), (1, 0)):
         axes, values = operands[first], operands[other]
@@ -431,7 +431,7 @@ def pending_of(
 def key_side(axes: Axes, key: Dimension) -> tuple[Pair, int] | None:
     """Return the pair that a tensor of weights relates, and the side to which ``key`` belongs.
 
-    Return None if the tensor has no weights, or if ``key`` is not clearly one side.
+    Return None if the tensor has no weights, or if ``key`` cannot be assigned to one side.
     """
     pair = axes.weights_of
     if pair is None:

@@ -200,7 +200,8 @@ class Capture:
     def _mask(self, mask: Tensor) -> tuple[Tensor, bool]:
         """Return the mask to store, and whether it adds numbers to visible keys.
 
-        All calls with the same mask share the stored mask. It is a copy if the record is lazy.
+        All calls with the same mask share the stored mask. The stored mask is a copy if the record
+        is lazy.
         """
         cache_key = (id(mask), 0 if mask.is_inference() else mask._version)
         if cache_key not in self._masks:

@@ -189,7 +189,6 @@ class Edit:
         return torch.where(chosen, self._fitted(made, before, site, "position, width"), before)
 
     def _fitted(self, made: Any, before: Tensor, site: str, axes: str) -> Tensor:
-        """Return ``made`` expanded to the shape of the tensor that it replaces."""
         try:
             fitted: Tensor = made.to(before).expand(before.shape)
         except (AttributeError, RuntimeError):
@@ -213,7 +212,6 @@ class Edit:
         return self._fitted(self.change(weights), weights, site.site, "query, key")
 
     def _on_grid(self, site: InterventionSite) -> Tensor:
-        """Return ``values`` reshaped so that they can be broadcast to the weights of a call."""
         assert self.values is not None
         return grid(self.values, site.shape, self.name, site.site).to(site.device)
 

@@ -1,9 +1,9 @@
-"""Find attention by its product: the tensor that is multiplied with values holds the weights.
+"""Find attention in a model by following the model's operators.
 
 `Follower` is a torch dispatch mode. It examines every operator after the operator has run, and
 leaves the result unchanged. A fused attention kernel reveals its queries and keys. Torch's fused
 encoder layers are run operator by operator, so that their attention can be seen. All other
-attention is found by its products.
+attention is recognised as a product of weights and values.
 """
 
 from __future__ import annotations
@@ -428,7 +428,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
     # Products
 
     def _product(self, a: Tensor, b: Tensor, output: Tensor) -> Axes:
-        """Return the axes of a matrix product. If it multiplies weights with values, report it."""
+        """Return the axes of a matrix product. Report the product if it is weights times values."""
         left, right = self.tracker.of(a), self.tracker.of(b)
         left_free = left.dimensions[-2:-1]
         right_free = right.dimensions[-1:] if b.dim() > 1 else ()
@@ -573,7 +573,7 @@ _stance: Final = _Stance()
 
 
 def _chosen_by_number(axes: Axes, operands: Sequence[Axes], output: Tensor) -> Axes:
-    """Return the axes of a comparison of the best keys' numbers with all key numbers.
+    """Return the axes of a comparison between the numbers of the best keys and all key numbers.
 
     Such a comparison selects keys, so its result counts as weights.
     """

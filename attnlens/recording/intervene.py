@@ -74,7 +74,7 @@ def intervene(
 ) -> Iterator[dict[str, int]]:
     """Change a model's attention while the block runs.
 
-    Use it for knock-out, ablation and activation patching::
+    This is for knock-out, ablation and activation patching::
 
         with attnlens.intervene(model, hide=[3, 4]):                # from every query, everywhere
             model(x)
@@ -86,12 +86,12 @@ def intervene(
             model(x)
 
     Any torch module works, as for `attnlens.record`. A recording around or inside the block shows
-    the changed weights. The weights to change are those that multiply the values, ``(batch, head,
-    query, key)``. In a fused kernel, they are changed before dropout. Gradients are computed
-    through the change. If blocks are nested, the changes of the outer block are applied first. The
-    model itself is not changed, and other threads run it unchanged.
+    the changed weights. The weights to change are those that the model multiplies with the values,
+    ``(batch, head, query, key)``. In a fused kernel, they are changed before dropout. Gradients are
+    computed through the change. If blocks are nested, the changes of the outer block are applied
+    first. The model itself is not changed, and other threads run it unchanged.
 
-    Give exactly one of ``hide``, ``scale``, ``replace``, ``values`` and ``outputs``. Each of them
+    Give exactly one of ``hide``, ``scale``, ``replace``, ``values`` and ``outputs``. Each option
     may also be a mapping from site names or patterns to one of the forms below. If ``hide``,
     ``scale`` or ``replace`` is a tensor and no site is named, sites with a different number of keys
     are left unchanged.
@@ -109,7 +109,7 @@ def intervene(
             that can be broadcast to that shape, a function of the old values, or a record with
             values. If you give a recording, each site gets the values recorded there.
         outputs: new outputs of the heads, ``(batch, head, query, width)``, before they are
-            concatenated and projected. The forms are those of ``values``. The weights stay the
+            concatenated and projected. Give the same forms as for ``values``. The weights stay the
             same.
         renormalise: whether rows with a chosen cell are rescaled to sum to 1 afterwards. The
             default is yes for ``hide`` and no for the other options.

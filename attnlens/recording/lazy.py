@@ -241,7 +241,7 @@ def _batches(source: LazyAttention) -> list[tuple[int, int]]:
 def _top_of_rows(rows: Tensor, k: int, lse: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
     """Return the k largest weights of every row, their keys, and the sum of the other weights.
 
-    ``rows`` contains weights. If ``lse`` is given, ``rows`` contains logits.
+    ``rows`` contains logits if ``lse`` is given, otherwise weights.
     """
     lead, n_visible = rows.shape[:-1], rows.shape[-1]
     n_kept = min(k, n_visible)

@@ -63,7 +63,7 @@ class AttentionProbe(nn.Module):
         """Return ``weights`` unchanged.
 
         Args:
-            weights: the weights. They sum to 1 along the last axis, or are all 0.
+            weights: weights that sum to 1 along the last axis, or are all 0.
             content: optionally, the part of the logits from query times key, with the same shape.
             bias: optionally, the part of the logits from built-in biases, with the same shape.
         """

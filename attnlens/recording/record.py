@@ -62,8 +62,8 @@ def record(
     Any torch module works. The recorded weights are the tensor that the model multiplies with the
     values, after masks, top-k, mixing of heads and dropout. Fused kernels do not expose their
     weights. Their weights are computed in float32 from the kernel's queries and keys, before
-    dropout. If operations only resemble attention, such as a router of experts, a note names them.
-    The model's outputs and gradients stay the same to the last bit. Compiled modules run
+    dropout. A note names modules whose operations only resemble attention, such as a router of
+    experts. The model's outputs and gradients stay the same to the last bit. Compiled modules run
     uncompiled. Their outputs agree up to rounding, and a note says so.
 
     Only calls in the thread of the block are recorded. The model is not changed. All hooks are
@@ -71,13 +71,13 @@ def record(
 
     Args:
         rows: record only these queries: an integer, a list or a slice; -1 is the last query.
-        top_k: record only the largest weights of each row, this many, and the sum of the others.
-            For a fused kernel, the whole matrix of weights is never computed.
+        top_k: the number of weights to record in each row. The largest weights and the sum of the
+            others are recorded. The whole matrix of weights of a fused kernel is never computed.
         lazy: for fused kernels, record queries and keys instead of weights. Any row can be computed
             later.
         include: names or patterns of the sites to record, or a function of a name.
         dtype: the precision of the recorded weights, such as ``torch.float16``.
-        to: a folder to create. Records are written there during the run; open it later with
+        to: a folder to create. Records are written there during the run. Open the folder later with
             `attnlens.load_recording`. The yielded recording is read from the folder when the block
             ends.
         adapters: adapters for modules with custom attention: see `Adapter`, `SoftmaxAdapter`.
@@ -86,8 +86,8 @@ def record(
             head, key, width)``, in the model's precision. If heads share values, each head gets a
             copy.
         outputs: also record the output of each head, before heads are concatenated and projected,
-            as ``record.outputs``, ``(batch, head, query, width)``. A record whose values and
-            outputs could not be recorded has a note.
+            as ``record.outputs``, ``(batch, head, query, width)``. If values and outputs could not
+            be recorded, the record has a note.
 
     By default, without ``rows``, ``top_k`` and ``lazy``, all weights of a call are recorded. There
     is one exception: if the weights of a fused kernel would need more than

@@ -131,7 +131,7 @@ def record_of(entry: Entry, tensors: Mapping[str, Tensor]) -> AttentionRecord:
 def write_part(path: str | os.PathLike[str], records: Sequence[AttentionRecord]) -> list[Entry]:
     """Write records to one file, and return the entries stored in the file's metadata.
 
-    A temporary file is written first and then renamed to ``path``. `read_part` accepts the entries.
+    A temporary file is written first and then renamed to ``path``.
 
     Raises:
         InputError: the file cannot be written.

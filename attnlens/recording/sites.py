@@ -34,13 +34,13 @@ _COMPILED = "_orig_mod"
 class Sites:
     """The names of a model's modules, as in ``named_modules()``.
 
-    The root module has an empty name in ``named_modules()``. Here, its name is the name of its
-    class. Names do not include the wrapper that ``torch.compile`` puts around a module. ``names``
+    The root module is called by the name of its class, because its name in ``named_modules()`` is
+    empty. Names do not include the wrapper that ``torch.compile`` puts around a module. ``names``
     maps the id of a module to its name.
 
     The site of a call is found in the stack frames: it is the innermost function whose first
-    argument is a module of this model. A hook on every module would give the same result, but would
-    slow down every call and disable the fused kernels of torch's encoder layers.
+    argument is a module of this model. A hook on every module would give the same result, but it
+    would slow down every call and disable the fused kernels of torch's encoder layers.
     """
 
     def __init__(self, model: nn.Module) -> None:
@@ -133,8 +133,8 @@ def sites_meant(
 ) -> tuple[tuple[str, ...], Callable[[str], bool]]:
     """Return the patterns in ``which``, and a function that tests the name of a site.
 
-    If ``which`` is a function, there are no patterns. If it is neither patterns nor a function,
-    ``error`` is raised.
+    If ``which`` is a function, there are no patterns. If ``which`` is neither patterns nor a
+    function, ``error`` is raised.
     """
     if callable(which) and not isinstance(which, nn.Module):
         return (), which
@@ -154,7 +154,7 @@ def matches(site: str, pattern: str) -> bool:
 
 @runtime_checkable
 class Adapter(Protocol):
-    """Finds the weights of modules of one kind.
+    """An adapter finds the attention weights of one kind of module.
 
     ::
 
@@ -178,7 +178,7 @@ class Adapter(Protocol):
     def records(
         self, module: nn.Module, args: tuple[Any, ...], kwargs: ByName, output: Any
     ) -> Tensor | None:
-        """Return the attention weights of one call of a module. This runs after the call.
+        """Return the attention weights of one call of a module, after the call has ended.
 
         Returns:
             ``(batch, head, query, key)`` or ``(batch, query, key)``; None if the call did not
@@ -188,7 +188,7 @@ class Adapter(Protocol):
 
 
 class SoftmaxAdapter:
-    """Declares that modules compute attention.
+    """An adapter that declares modules as attention.
 
     ::
 
@@ -196,9 +196,9 @@ class SoftmaxAdapter:
             model(x)
 
     Attention is recognised without an adapter if weights computed from queries and keys multiply
-    values. Weights that were only normalised may not be attention, for example in a router or a
-    learnt pooling. They are recorded if the module is called attention or named by an adapter.
-    Otherwise, a note names the module. `attnlens.intervene` accepts these adapters too.
+    values. Other normalised weights may not be attention, for example in a router or a learnt
+    pooling. They are recorded if the module is called attention or named by an adapter. Otherwise,
+    a note names the module. `attnlens.intervene` accepts these adapters too.
 
     Args:
         sites: names of modules, as in ``named_modules()``, or patterns (``*``, ``?``).

@@ -157,7 +157,7 @@ class Axes:
 
     @property
     def weights_of(self) -> Pair | None:
-        """The last pair of which the tensor has both sides. A side of size 1 may be missing."""
+        """The last pair whose two sides are axes of the tensor. A side of size 1 may be missing."""
         for pair in reversed(self.pairs):
             sides = self.sides(pair)
             if all(side in sides or pair.sizes[side] == 1 for side in (0, 1)):
