@@ -169,9 +169,9 @@ def maps_data(
           the columns with a sink (``sinks``), and the largest weight outside these columns
           (``rest``).
         - ``packed``: all maps, compressed with zlib. The cells of a map come column by column, with
-          one byte per cell, or two bytes if ``levels`` needs them. They are padded to 2 bytes. The
-          lower and the upper bound of each row's entropy follow, with two bytes each, in units of
-          1/`_ENTROPY_STEPS` nats. `_NO_ENTROPY` marks a row of zeros.
+          one byte per cell, or two bytes if ``levels`` needs them. A byte is added if their number
+          is odd. The lower and the upper bound of each row's entropy follow, with two bytes each,
+          in units of 1/`_ENTROPY_STEPS` nats. `_NO_ENTROPY` marks a row of zeros.
 
     Raises:
         InputError: there are too many maps to fit even at their smallest size.

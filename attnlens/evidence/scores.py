@@ -88,7 +88,7 @@ def calibration_error(chances: Floats, actual: Integers, bins: int = _BINS) -> f
 
 
 def calibration_error_by_luck(chances: Floats) -> float:
-    """Return the 95th percentile of `calibration_error` if the probabilities were calibrated."""
+    """Return the 95th percentile of `calibration_error` for perfectly calibrated probabilities."""
     confidence = chances.max(1)
     row_bins, generator = equal_bins(confidence), np.random.default_rng(5)
     lots = (generator.random(len(confidence)) < confidence for _ in range(_LUCK_DRAWS))

@@ -152,10 +152,16 @@ class Trial(Generic[C]):
         return self._leave_one_out[site]
 
     def change(self, full: Floats, other: Floats, raises: Sequence[int] = ()) -> Floats:
-        """Return the change from the probabilities with nothing hidden, in the claimed direction.
+        """Return how much hiding items changes the prediction, in the claimed direction.
 
         By default the change is in nats. For a claim with a direction (``raises``) or about one
-        outcome, it is the signed change of the log-odds, which grows as the square root of nats.
+        outcome, the change is the signed change of the log-odds, which is roughly proportional to
+        the square root of nats.
+
+        Args:
+            full: the probabilities with nothing hidden.
+            other: the probabilities with items hidden.
+            raises: the outcomes that the items raise, as in `Claim`.
         """
         outcomes = raises or (() if self.outcome is None else (self.outcome,))
         if not outcomes:
@@ -241,7 +247,7 @@ class Trial(Generic[C]):
         """Test a claim against its null distribution.
 
         Args:
-            site_claim: the same claim in the items of its site.
+            site_claim: the same claim, with the items numbered as at its site.
             probs: the probabilities with the claim's items hidden at its site, and then with the
                 best set hidden there. For a claim about a head, the probabilities with the items
                 hidden from the whole model come first.

@@ -117,7 +117,7 @@ class AttentionRecord:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of ``weights``. The weights are not computed."""
+        """The shape of ``weights``. Reading the shape does not compute the weights."""
         return tuple(self.weights.shape) if self.lazy is None else self.lazy.shape
 
     @property
