@@ -88,8 +88,8 @@ def intervene(
     Any torch module works, as for `attnlens.record`. A recording around or inside the block shows
     the changed weights. The weights to change are those that the model multiplies with the values,
     ``(batch, head, query, key)``. In a fused kernel, the weights are changed before dropout.
-    Gradients are computed through the change. If blocks are nested, the changes of the outer block are applied
-    first. The model itself is not changed, and other threads run it unchanged.
+    Gradients are computed through the change. If blocks are nested, the changes of the outer block
+    are applied first. The model itself is not changed, and other threads run it unchanged.
 
     Give exactly one of ``hide``, ``scale``, ``replace``, ``values`` and ``outputs``. Each option
     may also be a mapping from site names or patterns to one of the forms below. If ``hide``,
