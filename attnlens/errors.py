@@ -1,7 +1,4 @@
-"""The errors that attnlens raises on purpose, and helpers that count and list things in messages.
-
-The errors about cricket files are in `attnlens.cricket.errors`.
-"""
+"""The errors that attnlens raises on purpose, and functions that count and list things."""
 
 from __future__ import annotations
 

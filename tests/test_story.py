@@ -38,7 +38,7 @@ from attnlens.cricket.pages.match_story import (
 )
 from attnlens.cricket.predictor.window import forecast_innings
 from attnlens.cricket.readers import read_match
-from attnlens.cricket.story import MAX_TURNS, MIN_SWING, tell
+from attnlens.cricket.story import MAX_TURNS, MIN_SWING, decisive_ball, tell
 from attnlens.cricket.words.narrative import supported
 from attnlens.evidence.verdict import Q_LEVEL
 from attnlens.render.canvas import display_width
@@ -317,6 +317,17 @@ def odd_matches() -> dict[str, Match]:
         "one day": change(MATCH, match_type="ODI", overs=50, innings=(change(first, **bare),)),
         "test": change(test, innings=tuple(change(s, **bare) for s in MATCH.innings)),
     }
+
+
+def test_without_win_probabilities_the_least_expected_ball_is_chosen() -> None:
+    match = odd_matches()["test"]
+    _, text = decisive_ball(match, PREDICTOR)
+    assert "was least expected" in text
+    side = match.innings[0]
+    two = next(ball for ball in side.deliveries if ball.runs_batter == 2 and not ball.wickets)
+    side = dataclasses.replace(side, deliveries=(two._replace(index=1),))
+    chosen, _ = decisive_ball(dataclasses.replace(match, innings=(side,)), PREDICTOR)
+    assert chosen == BallReference(1, 1)
 
 
 @pytest.mark.parametrize("kind", list(odd_matches()))

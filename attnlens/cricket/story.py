@@ -274,7 +274,8 @@ def decisive_ball(
     if not balls:
         raise BallNotFoundError("no ball was bowled", remedy="name the ball to come: --ball next")
     moved = [ball for ball in balls if ball.win is not None]
-    chosen = max(moved, key=lambda ball: abs(ball.swing)) if moved else surprises(balls, 1)[0]
+    unlikely = (surprises(balls, 1) or balls)[0]
+    chosen = max(moved, key=lambda ball: abs(ball.swing), default=unlikely)
     name = f"{chosen.innings.number}:{chosen.ball.label}"
     if chosen.win is None:
         text = f"{name} was least expected ({percent_seen(chosen.chance)})"

@@ -54,8 +54,6 @@ def write_checkpoint(
             # The keys keep their order: the layers of a graph are read in the order of their keys.
             {"about": json.dumps(metadata)},
         )
-        # safetensors creates files that only their owner can read.
-        part.chmod(0o644)
 
 
 def read_checkpoint(path: str | os.PathLike[str], kind: str) -> Checkpoint:

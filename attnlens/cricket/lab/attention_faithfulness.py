@@ -202,7 +202,7 @@ _STRUCTURE_BALLS: Final = 3
 
 RANDOM: Final = "random"
 _COMPARED: Final[tuple[str, ...]] = ("recency", "uniform")
-"""The controls that every other method is compared with, ball by ball."""
+"""The controls with which every other method is compared, ball by ball."""
 
 _REMOVED: Final = (
     "a hidden ball is hidden from every head by the attention mask; the scoreboard and "
@@ -611,7 +611,7 @@ _PARAMETERS: Final = {
     "verbose": -1,
 }
 _MIN_EFFECT: Final = 1e-9
-"""Nats that are added before the logarithm, since smaller effects are noise."""
+"""The number of nats added to an effect before its logarithm; smaller effects are noise."""
 
 
 class StructureError(AttnlensError):

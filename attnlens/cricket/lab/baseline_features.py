@@ -27,7 +27,7 @@ from attnlens.files import Flags, Floats32, Integers
 
 Doubles = NDArray[np.float64]
 BallColumns = dict[str, NDArray[Any]]
-"""Columns for every ball of many innings, in order: ``(balls,)``, some ``(balls, columns)``."""
+"""Facts of every ball by name, in order: ``(balls,)`` or ``(balls, columns)``."""
 
 _RATED: Final = ("striker", "bowler", "venue", "batting_team", "bowling_team", "era")
 _ROLES: Final = ("batter", "non_striker", "bowler")

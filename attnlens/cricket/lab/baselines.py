@@ -28,7 +28,7 @@ from attnlens.errors import AttnlensError, InputError
 from attnlens.files import Floats32, written_beside
 
 _MAX_LOGISTIC_ROWS: Final = 600_000
-"""The logistic regression is fitted on at most this many balls."""
+"""The maximum number of balls on which the logistic regression is fitted."""
 
 _ROUNDS: Final = 220
 """The number of boosting rounds if there are no validation balls."""

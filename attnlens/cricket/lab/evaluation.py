@@ -54,10 +54,10 @@ _CALIBRATED_OUTCOMES: Final = ("4", "6", "W")
 
 _OUTCOME_BINS: Final = 10
 MIN_MATCHES: Final = 20
-"""A competition with fewer matches than this gets no row."""
+"""A competition with fewer matches than this number is left out of the table."""
 
 _TABLE_BINS: Final = 16
-"""The number of bins per outcome: each has about 2,000 balls of the development test."""
+"""The number of bins per outcome. Each bin has about 2,000 balls of the development test."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -101,7 +101,7 @@ _MIN_BALLS: Final = 50
 _MIN_SHARE_OF_BALLS: Final = 0.05
 _NATS_DIGITS: Final = 9
 _CONTROL_DRAWS: Final = 2
-"""The number of random control sets per ball that hiding a relation's balls is compared with."""
+"""The number of random control sets per ball, for comparison with a relation's balls."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -643,8 +643,8 @@ _FAVOURED_LIFT: Final = 1.25
 
 _MIN_BIAS: Final = 0.05
 _MAX_BIASES: Final = 4
-"""The most biases of a head that are listed: first those that did not start at zero, then
-the largest.
+"""The maximum number of biases listed for a head. Biases that did not start at zero come
+first, then the largest.
 """
 
 _IMPORTANCE_COLUMNS: Final = (

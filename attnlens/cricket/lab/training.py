@@ -55,7 +55,7 @@ from attnlens.errors import InputError
 
 _VALIDATION_SHARE = 0.1
 _MAX_NAMED_MATCHES: Final = 8
-"""The most left-out matches that the report names."""
+"""The maximum number of left-out matches that the report names."""
 
 _NO_VALIDATION = (
     "give the same day to --train-until and --validate-until to train without validation"
@@ -63,7 +63,7 @@ _NO_VALIDATION = (
 
 R = TypeVar("R", bound=Schedule)
 Setting: TypeAlias = float | dict[str, int]
-"""The value of a setting or a size; the number of heads is given by scale."""
+"""The value of a setting or a size; for the number of heads, a dict by scale."""
 
 KINDS: Final = ("int", "float")
 _FIXED: Final = ("outcomes", "happened", "features", "context", "tokens")

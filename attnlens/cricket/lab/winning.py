@@ -251,7 +251,7 @@ _IPL: Final = "Indian Premier League"
 _SLOPE_DRAWS: Final = 200
 _SLOPE_STEPS: Final = 15
 _MIN_CHASES: Final = 20
-"""With fewer matches than this, no slope is computed."""
+"""No slope is computed from fewer chases than this number."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -49,7 +49,7 @@ def places(distance: Integers, same_batter: Flags, same_bowler: Flags) -> Intege
 
 
 FUSED: Final[tuple[str, ...]] = ("within_ball", *SCALES)
-"""The sources that the fusion gates weight, in order."""
+"""The vectors that the fusion gates combine, in order."""
 
 KNOWLEDGE: Final[dict[str, tuple[str, ...]]] = {
     "venue and teams": ("venue", "team_context", "match_importance"),

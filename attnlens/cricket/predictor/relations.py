@@ -202,7 +202,7 @@ at zero.
 """
 
 WINDOWS: Final[dict[str, int]] = {"last_12": 12, "last_24": 24}
-"""Restrictions of a head by distance: the number of preceding balls that the head may attend to."""
+"""Restrictions of a head by distance: the number of past balls to which the head may attend."""
 
 
 def starting_table(heads: int) -> Tensor:

@@ -30,10 +30,10 @@ SHORT_HISTORY: Final = 12
 """An innings with fewer preceding balls than this has a short history."""
 
 UNNAMED: Final = "learned"
-"""The pattern of a head that started without one."""
+"""The pattern of a head that started training without a built-in pattern."""
 
 UNSPECIALISED: Final = "unspecialised"
-"""The name of a head whose measured behaviour matches no name."""
+"""The name of a head that passed the tests of no relation."""
 
 QUESTIONS: Final[dict[str, str]] = {
     "recency": "where is the momentum now",

@@ -148,9 +148,7 @@ _COUNTED: Final = (
     *("over_boundary", "wicket_adjacent", "boundary"),
 )
 WHOLE_RELATIONS: Final = tuple(relation for relation in _COUNTED for _ in range(2))
-"""The relation that each head of the scale ``whole`` is restricted to; two heads count each
-relation.
-"""
+"""The relation to which each head of the scale ``whole`` is restricted, two heads for each."""
 
 _WHOLE_HEAD_DIM: Final = 8
 _NULL: Final = 1.5

@@ -345,7 +345,7 @@ def _single(stored: Tensor) -> Floats32:
 _MAX_LISTED_NAMES: Final = 8
 _MAX_SUGGESTIONS: Final = 5
 _NEW: Final = "new:"
-"""The prefix for the name of a player who has not played yet."""
+"""The prefix before the name of a player who has not played yet."""
 
 
 def person_called(name: str, match: Match, predictor: TrainedPredictor, option: str) -> Player:

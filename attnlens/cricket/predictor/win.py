@@ -169,7 +169,7 @@ def chase_result(match: Match, chase: Innings) -> float | None:
 
 
 MAX_LOG_ODDS: Final = 7.6
-"""The limit of the log-odds of an undecided match (0.05% to 99.95%)."""
+"""The limit of the absolute log-odds of an undecided match (0.05% to 99.95%)."""
 
 _DEVIATION: Final = 1.5
 """The standard deviation of a ball's runs, divided by the square root of their mean."""
@@ -186,7 +186,7 @@ _MARGINS: Final = (None, 8, 14, 25)
 """
 
 MAX_TOTAL: Final = 450
-"""A larger total of a first innings is valued like this total."""
+"""A first innings with a larger total has the same win probability as with this total."""
 
 N_QUANTILES: Final = 15
 _LOW, _HIGH = 1, 13
@@ -287,8 +287,8 @@ class TotalRange:
 _STORED: Final = ("chase", "remaining", "variance", "quantiles")
 
 FINISH: Final = 9
-"""From this number of balls left in a chase, `finish_values` are mixed in with growing weight; at
-the last ball only they count.
+"""The number of balls left in a chase from which `finish_values` are used. Their weight grows to 1
+at the last ball.
 
 The value was chosen on chases of 11 May to 23 October 2024.
 """
@@ -605,7 +605,7 @@ def win_ledger(
 
 
 _ROUNDING = 1e-9
-"""A smaller difference is a rounding error: the same state, computed in another order."""
+"""A smaller difference is a rounding error, from another order of summation."""
 
 
 def players_added(match: Match, ledger: WinLedger) -> tuple[WinAdded, ...]:

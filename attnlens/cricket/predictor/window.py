@@ -208,8 +208,8 @@ def cut_window(match: Match, innings: Innings, arrays: InningsArrays, index: int
 
 
 DIGITS: Final = 8
-"""With this number of decimals, the probability before a ball equals the mean of those
-after it to six digits.
+"""The number of decimals of probabilities. With it, the probability before a ball equals the
+mean of those after it to six digits.
 """
 
 COLUMNS: Final[tuple[str, ...]] = (
