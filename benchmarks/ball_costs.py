@@ -1,14 +1,15 @@
-"""What explaining a ball costs, in bare forward passes; how many balls a second those are.
+"""Measure the cost of explaining a ball, in plain forward passes, and the balls per second.
 
     python benchmarks/ball_costs.py evidence [--match MATCH] [--ball 47] [--rounds 7]
     python benchmarks/ball_costs.py maps [--match MATCH]
     python benchmarks/ball_costs.py speed [--model measured] [--matches 32]
 
-`evidence`: all the evidence for one ball: contributions, single balls, every claim on the model or
-on its head, and the second operator. `maps`: the recorded pass that gives heat maps of every scale
-for all balls of a match, and what the dashboard sends, all of that packed. `speed`: whole innings
-that are invented, rated and encoded before the clock starts, many at a time. CPU of one thread; a
-ratio is taken within its round; median and range. Exit 1 where a median is over its budget.
+`evidence` measures all evidence for one ball: contributions, single balls, every claim about the
+model or a head, and the second operator. `maps` measures the recorded pass that gives the heat maps
+of all balls of a match, and the packed JSON that the dashboard sends. `speed` measures batches of
+simulated innings, which are rated and encoded before the clock starts. All times are CPU times of
+one thread. Ratios are computed within a round, and their median and range are printed. The exit
+status is 1 if a median exceeds its budget.
 """
 
 from __future__ import annotations
@@ -76,12 +77,12 @@ def maps(predictor: Any, options: argparse.Namespace) -> Ways:
 
 
 def beside_forwards(what: str, ways: Ways, rounds: int) -> bool:
-    """Time every way in turn and print the table; whether the budget is kept."""
+    """Time every way in turn, print the table, and return whether the budget is met."""
     taken: dict[str, list[float]] = {name: [] for name in ways}
     for number in range(rounds + 1):
         for name, work in ways.items():
             seconds = cpu(work)
-            if number:  # the first one warms up
+            if number:  # the first round warms up
                 taken[name].append(seconds)
     print(f"{rounds} rounds, load {os.getloadavg()[0]:.1f}; median (range)")
     middles = {}
@@ -98,7 +99,7 @@ def beside_forwards(what: str, ways: Ways, rounds: int) -> bool:
 
 
 def speed(predictor: Any, options: argparse.Namespace) -> None:
-    """Balls a second, the best of the rounds, since other work on the machine only adds."""
+    """Print the balls per second of the fastest round, which other programs disturbed least."""
     matches = [simulate_match(seed) for seed in range(options.matches)]
     innings = sorted(
         (

@@ -1,12 +1,12 @@
-"""Every budget in one command: each benchmark that holds one, run in turn, with its verdict.
+"""Run every benchmark that has a budget, and print the verdicts.
 
     python benchmarks/budgets.py                       # without real matches
-    python benchmarks/budgets.py --shared DATA --slow  # all of it, tens of minutes
+    python benchmarks/budgets.py --shared DATA --slow  # everything, tens of minutes
     python benchmarks/budgets.py --only record dashboard
 
-Budgets are ratios within one run, so that a busy machine is busy for both sides. A benchmark prints
-its own figures and exits with 1 where one of them is over; the table at the end says which did.
-Training times are in the model card: they are told by `attnlens lab train` itself.
+Most budgets are ratios within one run, so that other load on the machine affects both sides. Each
+benchmark prints its figures, and exits with status 1 if a figure exceeds its budget. The table at
+the end lists the verdicts. Training times are not measured here: `attnlens lab train` prints them.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ BUDGETS = {
     "record": ("what recording costs, from 128 tokens to 2,048", ("recording.py",)),
     "dashboard": ("ball change 60 ms, first picture 1.5 s", ("dashboard.py",)),
 }
-"""By name for ``--only``: the budgets, and the script with its arguments."""
+"""For each name of ``--only``: the budgets, and the script with its arguments."""
 
 SLOW = ("record", "dashboard")
-"""They take more than two or three minutes."""
+"""The benchmarks that take more than two or three minutes."""
 
 
 def main() -> int:

@@ -1,13 +1,13 @@
-"""CPU of cold commands, and of an answer from the cache, against that of importing torch.
+"""Compare the CPU time of commands, with and without the cache, with that of importing torch.
 
 ::
 
     python benchmarks/cold_explain.py [--match MATCH] [--ball 47] [--runs 7]
 
-Each round runs every command once, so other load on the machine affects all of them. CPU is user
-and system time of the child process. A ratio is taken within its round; the table gives the median
-of the rounds and their range. "explain, cached" reads its answer from this run's own cache folder.
-The exit status is 1 where a median exceeds its budget.
+Each round runs every command once, so other load on the machine affects all commands. CPU time is
+the user and system time of the child process. Ratios are computed within a round, and their median
+and range are printed. "explain, cached" reads the answer from a temporary cache folder. The exit
+status is 1 if a median exceeds its budget.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ BUDGETS = (
     ("describe tiny", "import torch", 1.5),
     ("trace tiny 3,1,4,1,5", "import torch", 1.5),
 )
-"""A command, another, and how many times the other's CPU it may take."""
+"""A command, a command to compare with, and the largest ratio of their CPU times."""
 
 
 def cpu_seconds(command: list[str]) -> float:
-    """User and system time of one child, its output thrown away."""
+    """Return the user and system time of one child process. Its output is discarded."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -55,7 +55,7 @@ def main() -> int:
 
 
 def measured(options: argparse.Namespace, folder: str) -> int:
-    """Time every command and print the table; 1 where a budget is exceeded."""
+    """Time every command, print the table, and return 1 if a budget is exceeded."""
     attnlens = [sys.executable, "-m", "attnlens"]
     explain = [*attnlens, "explain", options.match, "--ball", options.ball]
     commands = {
@@ -68,7 +68,7 @@ def measured(options: argparse.Namespace, folder: str) -> int:
         "describe tiny": [*attnlens, "describe", "tiny"],
         "trace tiny 3,1,4,1,5": [*attnlens, "trace", "tiny", "3,1,4,1,5"],
     }
-    for command in commands.values():  # files into the page cache, modules compiled
+    for command in commands.values():  # fills the page cache, and compiles modules
         cpu_seconds(command)
     seconds: dict[str, list[float]] = {name: [] for name in commands}
     for _ in range(options.runs):

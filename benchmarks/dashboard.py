@@ -1,9 +1,9 @@
-"""What the dashboard costs, in a real browser and on its server; each figure beside its budget.
+"""Measure the dashboard in a browser and on its server, and compare each figure with its budget.
 
     python benchmarks/dashboard.py [--changes 10000] [--distinct 40] [--users 20]
 
-It starts a dashboard on this machine and needs Chromium and the extra `dashboard`. Exit 1 where a
-budget is missed.
+This script starts a dashboard on this machine, and needs Chromium and the extra `dashboard`. The
+exit status is 1 if a budget is missed.
 """
 
 from __future__ import annotations
@@ -63,21 +63,21 @@ FIRST_PICTURE = """() => performance.getEntriesByName("attnlens-drawn")[0].start
 
 
 MAX_GROWTH_MB = 20.0
-"""By which a process may grow and still be called flat."""
+"""The largest growth of a process whose memory counts as flat."""
 
 
 def spread(values: list[float], digits: int = 0) -> str:
-    """The median, and what 95% of them stay below."""
+    """Format the median and the 95th percentile in milliseconds."""
     p95 = sorted(values)[min(len(values) - 1, int(0.95 * len(values)))]
     return f"{statistics.median(values):.{digits}f}, {p95:.{digits}f} ms"
 
 
 MISSED: list[str] = []
-"""What was over its budget."""
+"""The names of the figures that missed their budget."""
 
 
 def report(name: str, value: str, budget: str = "", *, holds: bool = True) -> None:
-    """Print a figure beside its budget, and remember where it does not hold."""
+    """Print a figure and its budget, and note the figure in `MISSED` if the budget is missed."""
     verdict = "" if not budget else "pass" if holds else "FAIL"
     print(f"{name:<62} {value:>16}   {budget:<18}{verdict}", flush=True)
     if not holds:
@@ -85,7 +85,7 @@ def report(name: str, value: str, budget: str = "", *, holds: bool = True) -> No
 
 
 def recording_of(tokens: int, folder: Path) -> Path:
-    """A recording of one attention layer over so many tokens."""
+    """Save a recording of one attention layer over ``tokens`` tokens, and return its path."""
     import torch
 
     torch.manual_seed(3)
@@ -113,7 +113,7 @@ def in_the_browser(browser: Any, server: Server, recording: Path) -> None:
 
 
 def another_match(server: Server, number: int) -> str:
-    """The address of a match that nobody has asked about."""
+    """Upload a match that is not cached, and return its URL."""
     content = SAMPLE.read_text(encoding="utf-8").replace("Callum Wetherspring", f"Number {number}")
     path = f"/upload/match?name={number}.csv"
     status, answer = server.post(path, content.encode(), **{"X-Attnlens": "1"})
@@ -122,7 +122,7 @@ def another_match(server: Server, number: int) -> str:
 
 
 def first_picture(page: Any, server: Server, number: int) -> float:
-    """Milliseconds from an address to the picture of a ball of an unseen match."""
+    """Return the milliseconds from opening a ball of an uncached match to its first picture."""
     path = another_match(server, number)
     start = time.perf_counter()
     page.goto(f"{server.url}{path}/innings/1/ball/30")
@@ -131,24 +131,24 @@ def first_picture(page: Any, server: Server, number: int) -> float:
 
 
 def after_leaving(page: Any, server: Server, number: int) -> float:
-    """The same, after twenty balls of another match were looked at and left."""
+    """Return the time of `first_picture` after a visitor opened and left 20 balls of a match."""
     page.goto(f"{server.url}{another_match(server, number)}/innings/1/ball/60")
     page.wait_for_selector("body[data-ready=yes]", timeout=120_000)
     for _ in range(20):
         page.keyboard.press("ArrowRight")
-        page.wait_for_timeout(200)  # long enough for its tests to be asked for
+        page.wait_for_timeout(200)  # long enough for the page to request the tests
     return first_picture(page, server, number + 1)
 
 
 def tests_of_a_ball(server: Server, number: int) -> float:
-    """Milliseconds that the tests of an unseen ball take where nobody else asks."""
+    """Return the milliseconds for the tests of an uncached ball, without other requests."""
     start = time.perf_counter()
     server.json(f"/data/simulated-252/2/{number}/explanation.json")
     return 1000 * (time.perf_counter() - start)
 
 
 def cold_visit(browser: Any, server: Server) -> tuple[float, float, int]:
-    """Kilobytes of a first visit to the page of a ball, those without Dash's files, and answers."""
+    """Return the kB of a first visit, the kB without Dash's files, and the number of responses."""
     page = browser.new_page()
     requests: list[Any] = []
     page.on("requestfinished", lambda request: requests.append(request))
@@ -165,7 +165,7 @@ def cold_visit(browser: Any, server: Server) -> tuple[float, float, int]:
 
 
 def plotly_callback(browser: Any) -> list[float]:
-    """Milliseconds of as many heat maps as a ball has heads, from a callback with Plotly."""
+    """Return the milliseconds for a Dash callback that draws 31 heat maps with Plotly."""
     import numpy as np
     from dash import Dash, Input, Output, dcc, html
     from plotly import graph_objects, subplots
@@ -196,7 +196,7 @@ def plotly_callback(browser: Any) -> list[float]:
 
 
 def visits(browser: Any, server: Server, rounds: int = 5) -> None:
-    """What a visitor waits for."""
+    """Measure the waiting times of a visitor."""
     took: dict[str, list[float]] = defaultdict(list)
     for turn in range(rounds):
         page = browser.new_page(viewport={"width": 1440, "height": 900})
@@ -231,7 +231,7 @@ def visits(browser: Any, server: Server, rounds: int = 5) -> None:
 
 
 def memory_of(process: int) -> float:
-    """Megabytes that a process holds."""
+    """Return the resident memory of a process in megabytes."""
     for line in Path(f"/proc/{process}/status").read_text().splitlines():
         if line.startswith("VmRSS"):
             return int(line.split()[1]) / 1024
@@ -254,7 +254,7 @@ def memory(server: Server, changes: int, distinct: int) -> None:
 
 
 def users(server: Server, count: int) -> None:
-    """Everybody brings a match of their own and looks at some balls of it."""
+    """Let ``count`` users at once upload different matches and open two balls each."""
     took: dict[str, list[float]] = defaultdict(list)
     wrong: list[str] = []
 

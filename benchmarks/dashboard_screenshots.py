@@ -1,9 +1,9 @@
-"""Every page of the dashboard as pictures: desktop and phone, light and dark.
+"""Take screenshots of every page of the dashboard, for three screen sizes, light and dark.
 
     python benchmarks/dashboard_screenshots.py docs/screenshots [PAGE...]
 
-Only the simulated sample match and recordings of an untrained layer are shown. Names of pages
-after the folder: only those.
+The pages show only the simulated sample match and recordings of an untrained layer. If names of
+pages follow the folder, only these pages are drawn.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ COLOURS = 64
 
 
 def made(folder: Path) -> None:
-    """Write what heads do in the sample match to `heads.json`."""
+    """Write the head statistics of the sample match to `heads.json`."""
     options = ("--allow-in-sample", "--balls", "40", "--json", "--out", "heads.json")
     answer = run_process(folder, "lab", "heads", SAMPLE, *options)
     assert answer.status == 0, answer.err
 
 
 def settle(page: Any, name: str) -> None:
-    """Wait until all that a page shows is there."""
+    """Wait until a page is complete."""
     page.wait_for_selector("main h1", state="attached")
     if name in ("story", "ball", "enlarged"):
         page.wait_for_selector("body[data-tested=yes]", timeout=120_000)
@@ -58,7 +58,7 @@ def settle(page: Any, name: str) -> None:
 
 
 def smaller(picture: bytes) -> bytes:
-    """The picture in `COLOURS` colours."""
+    """Return the picture as a PNG with 64 colours."""
     from PIL import Image
 
     image = Image.open(io.BytesIO(picture)).convert("RGB")

@@ -1,10 +1,10 @@
-"""Damage real match files in every way and see that readers give a match or a plain error.
+"""Damage real match files, and check that the readers return a match or raise a plain error.
 
     python benchmarks/fuzz_readers.py SHARED_DATA --mutants 20000 --seed 1
 
-Each mutant is a real file with one to four kinds of damage. Reading it must give a Match, or a
-MatchFileError on one line that names the file, within bounds of time and memory. The exit code is
-1 when a mutant broke a rule; --only NUMBER and the same seed make that mutant again.
+Each mutant is a real file with one to four kinds of damage. Reading it must give a match, or a
+`MatchFileError` of one line that names the file, within limits on time and memory. The exit status
+is 1 if a mutant broke one of these rules. --only NUMBER with the same seed repeats that mutant.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from attnlens.cricket.readers import read_matches
 MAX_SECONDS = 2.0
 MEMORY_EVERY = 40
 ROWS_KEPT = 700
-"""Tables of many matches are cut to their first rows, so that a mutant takes milliseconds."""
+"""The rows kept of a table of many matches, so that reading a mutant takes milliseconds."""
 
 
 SOURCES = {
@@ -51,7 +51,7 @@ SOURCES = {
 
 @dataclass(frozen=True)
 class Seed:
-    """A real file, what stands beside it, and the format it is in."""
+    """A real file, its format, and the related files in its folder."""
 
     form: str
     name: str
@@ -60,13 +60,13 @@ class Seed:
 
 
 def seeds(shared: Path) -> list[Seed]:
-    """Real files of every format; those beside a match are seeds of their own."""
+    """Return real files of every format. A related file, such as an info file, is also a seed."""
     found = []
     for form, place in SOURCES.items():
         path = shared / "formats" / place
         lines = path.read_bytes().splitlines(keepends=True)
         if form == "Kaggle 2019":
-            # The seasons whose rows count extras twice stand at the end.
+            # The seasons whose rows count extras twice are at the end.
             lines = lines[:250] + lines[-500:]
         data = b"".join(lines[:ROWS_KEPT] if path.suffix == ".csv" else lines)
         season = path.stem.removeprefix("deliveries_").removesuffix("_excerpt")
@@ -108,7 +108,7 @@ def flip_bytes(data: bytes, chance: random.Random) -> bytes:
 
 
 def change_lines(data: bytes, chance: random.Random) -> bytes:
-    """Some are cut out, said several times, or exchanged with others."""
+    """Remove, repeat or reverse some lines."""
     lines = data.splitlines(keepends=True)
     start, length = chance.randrange(len(lines)), chance.choice([1, 1, 2, 7, 40, len(lines)])
     some = lines[start : start + length]
@@ -159,7 +159,7 @@ KINDS: tuple[Callable[[bytes, random.Random], bytes], ...] = (
 
 @dataclass
 class Tally:
-    """What became of the mutants: read, refused or broken, and the slowest and largest."""
+    """The numbers of mutants read and refused, the failures, and the slowest and largest mutant."""
 
     matches: Counter[str] = field(default_factory=Counter)
     errors: Counter[str] = field(default_factory=Counter)
@@ -169,7 +169,7 @@ class Tally:
 
 
 def mutant(seed: Seed, chance: random.Random) -> tuple[bytes, list[str]]:
-    """A damaged copy, and the kinds of damage."""
+    """Return a damaged copy, and the kinds of damage."""
     data = seed.data
     kinds = [chance.choice(KINDS) for _ in range(chance.choice([1, 1, 1, 2, 4]))]
     for kind in kinds:
@@ -179,7 +179,7 @@ def mutant(seed: Seed, chance: random.Random) -> tuple[bytes, list[str]]:
 
 
 def read(path: Path) -> int:
-    """How many matches a file gives; what is wrong with it must be one line that names it."""
+    """Return the number of matches in a file, and check the matches and the error messages."""
     skipped: list[MatchFileError] = []
     count = 0
     try:
@@ -204,11 +204,11 @@ def read(path: Path) -> int:
 
 
 def run(shared: Path, numbers: Iterable[int], seed: int) -> Tally:
-    """Make the mutants of these numbers and read them."""
+    """Make and read the mutants with these numbers."""
     tally = Tally()
     sources = seeds(shared)
     with tempfile.TemporaryDirectory() as folder:
-        # Each source has a folder: what stands beside it is written once.
+        # Each source has its own folder, so its related files are written only once.
         folders = [Path(folder) / str(number) for number in range(len(sources))]
         for source, place in zip(sources, folders, strict=True):
             place.mkdir()
@@ -220,7 +220,7 @@ def run(shared: Path, numbers: Iterable[int], seed: int) -> Tally:
             data, kinds = mutant(source, chance)
             path = place / source.name
             path.write_bytes(data)
-            # What is read is the match; a damaged file beside it is met on the way.
+            # A damaged related file is read together with its match.
             if source.form.endswith(" beside"):
                 path = path.with_name(source.beside[0][0])
             size = len(data) + sum(len(other) for _, other in source.beside)
@@ -229,7 +229,7 @@ def run(shared: Path, numbers: Iterable[int], seed: int) -> Tally:
 
 
 def judge(tally: Tally, path: Path, form: str, name: str, size: int) -> None:
-    """Read one mutant and note what became of it."""
+    """Read one mutant, and add the result to the tally."""
     number = tally.matches.total() + tally.errors.total()
     weigh = number % MEMORY_EVERY == 0
     if weigh:
@@ -255,7 +255,7 @@ def judge(tally: Tally, path: Path, form: str, name: str, size: int) -> None:
 
 
 def main() -> int:
-    """Run and print the counts."""
+    """Read the mutants, and print the counts."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("shared_data", type=Path)
     parser.add_argument("--mutants", type=int, default=1000)

@@ -1,10 +1,10 @@
-"""How soon a ball is reported and the next one explained, after its line is written.
+"""Measure the time from writing a ball's line to a report that also explains the next ball.
 
     python benchmarks/live.py [MATCH]
 
-It writes a CSV2 match ball by ball into a file that ``attnlens explain --follow`` reads, waits for
-each answer, and prints the seconds between, with all evidence and without, beside the time of the
-same answer from a new process.
+This script writes a CSV2 match ball by ball to a file that ``attnlens explain --follow`` reads, and
+waits for each answer. It prints the seconds with and without evidence, and compares them with the
+time of the same answer from a new process.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FIRST, BALLS = 60, 20
 
 
 def followed(folder: Path, lines: list[str], *options: str) -> list[float]:
-    """Seconds from each line's end to its answer, where the next ball could be explained."""
+    """Return the seconds from each line to its answer, if the answer explains the next ball."""
     path = folder / f"live{len(options)}.csv"
     path.write_text("".join(lines[:FIRST]), encoding="utf-8")
     process = subprocess.Popen(

@@ -1,10 +1,11 @@
-"""How well the encoder-decoder forecasts overs it has not seen, beside overs of the same phase.
+"""Compare the encoder-decoder's forecasts of held-out overs with training overs of the same phase.
 
     python benchmarks/over_forecasts.py t20s_male_json.zip ...
 
-The comparison is a bootstrap of training overs that began in the same phase: a token's probability
-is how often it came in those overs after as many legal balls; runs and wickets are those of overs
-drawn whole. Ratings are those of each match's date; intervals are 95%, over matches.
+The baseline uses training overs that began in the same phase. Its probability of a token is the
+token's frequency in those overs after the same number of legal balls. Its runs and wickets are
+those of randomly drawn complete overs. Ratings are as of each match's date. The 95% intervals are
+over matches.
 """
 
 from __future__ import annotations
@@ -44,25 +45,25 @@ from attnlens.evidence.scores import SMALLEST, Bootstrap, group_numbers
 from attnlens.files import Floats, Integers
 
 SAMPLES = 200
-"""Overs drawn for each that is judged."""
+"""The number of overs sampled for each over that is judged."""
 
 SMOOTHING = 20.0
-"""Overs' worth of the mean over all phases that a phase's probabilities are mixed with."""
+"""The weight of the mean over all phases in a phase's probabilities, in tokens."""
 
 MAX_LEGAL = 8
 FIGURES = ("token log-loss", "runs, median off by", "runs, CRPS", "a wicket, Brier")
 
 
 def legal_before(tokens: Sequence[int]) -> Integers:
-    """Before each token of an over, the balls of it that counted, at most `MAX_LEGAL`."""
+    """Return the number of legal balls before each token of an over, at most `MAX_LEGAL`."""
     counts = np.array([legal(TOKENS[token]) for token in tokens], np.int64)
     return np.minimum(np.cumsum(counts) - counts, MAX_LEGAL)
 
 
 def phase_overs(matches: Sequence[Match]) -> tuple[list[Integers], Floats]:
-    """Tokens of every over by phase ``(over, position)``, and the next token's probabilities.
+    """Return the tokens of every over by phase ``(over, position)``, and token probabilities.
 
-    The probabilities are by phase and legal balls so far, ``(3, MAX_LEGAL + 1, 24)``.
+    The probabilities are by phase and number of legal balls so far, ``(3, MAX_LEGAL + 1, 24)``.
     """
     overs: dict[int, list[list[int]]] = defaultdict(list)
     counts = np.zeros((len(PHASES), MAX_LEGAL + 1, len(TOKENS)))
@@ -78,14 +79,14 @@ def phase_overs(matches: Sequence[Match]) -> tuple[list[Integers], Floats]:
         np.array([row + [PAD] * (width - len(row)) for row in overs[phase]], np.int64)
         for phase in range(len(PHASES))
     ]
-    # Every delivery and every end can come: one of each, over all phases together.
+    # One count is added for every delivery and for the end, so that none has a probability of 0.
     every = counts.sum(0) + np.where(np.arange(len(TOKENS)) >= END, 1.0, 0.0)
     mixed = counts + SMOOTHING * every / every.sum(1, keepdims=True)
     return padded, mixed / mixed.sum(-1, keepdims=True)
 
 
 def figures_of(probabilities: Floats, sampled: SampledOvers, runs: int, fell: bool) -> list[object]:
-    """`FIGURES` of one over; the first is an array, a number for each token.
+    """Return the `FIGURES` of one over. The first figure is an array with a number per token.
 
     CRPS is ``mean |X - y| - mean |X - X'| / 2`` (Gneiting & Raftery 2007, section 4.2).
     """
@@ -98,7 +99,7 @@ def figures_of(probabilities: Floats, sampled: SampledOvers, runs: int, fell: bo
 
 
 def judge(trained: TrainedOvers, matches: Sequence[Match], judged: Sequence[Match]) -> None:
-    """Forecast every over of the judged matches, and print how well."""
+    """Forecast every over of the judged matches, and print the scores and the baseline's scores."""
     until, model = trained.date("weights_until"), trained.model
     earlier = [match for match in matches if until is None or (last_day(match) or until) <= until]
     by_phase, table = phase_overs(earlier)

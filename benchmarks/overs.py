@@ -1,10 +1,11 @@
-"""What an over costs beside one pass of the encoder, and what its attention is worth.
+"""Measure the cost of forecasting an over in encoder passes, and the faithfulness of its attention.
 
     python benchmarks/overs.py
     python benchmarks/overs.py SRC --from 2024-10-24 --overs 200
 
-Without SRC the costs alone, on the sample match: medians of interleaved runs on one thread,
-processor time. With matches, also whether attention ranks past balls as what hiding each does.
+Without SRC, only the costs on the sample match are measured: median CPU times of interleaved runs
+on one thread. With matches, the attention to past balls is also compared with the effect of hiding
+each ball.
 """
 
 from __future__ import annotations
@@ -29,13 +30,13 @@ from attnlens.evidence.scores import Bootstrap, group_numbers
 
 SAMPLE = Path(__file__).resolve().parent.parent / "sample_data" / "match.csv"
 MAX_RATIO = 20.0
-"""An over, warm, may cost this many passes of the encoder over 128 balls."""
+"""The budget for an over without evidence, in encoder passes over 128 balls."""
 
 RUNS = 31
 
 
 def costs(trained: TrainedOvers) -> bool:
-    """Times of one over, beside the encoder's."""
+    """Print the times of one over and of the encoder, and return whether the budget is met."""
     model, question = trained.model, find_over(read_match(SAMPLE), 19, 2)
     arrays = encode_overs(
         question.match, question.innings, trained.ratings, trained.base, over=question.over
@@ -67,7 +68,7 @@ def costs(trained: TrainedOvers) -> bool:
 
 
 def agreement(trained: TrainedOvers, options: argparse.Namespace) -> None:
-    """Whether a token's attention ranks past balls as their effects do, over random overs."""
+    """Print the rank correlation of attention with the effects of past balls, for random overs."""
     matches = list(read_matches(options.source, on_error="skip"))
     overs = [
         (match, side.number, over)

@@ -1,10 +1,10 @@
-"""Pictures of what `attnlens lab heads`, `faithfulness` and `evaluate` write with `--json`.
+"""Draw the JSON that `attnlens lab heads`, `faithfulness` and `evaluate` write with `--json`.
 
     attnlens lab heads SRC --json --out heads.json
     python benchmarks/plots.py heads.json docs/heads.svg
 
-Which picture it is, the document tells; the suffix is .svg, .png or .pdf. Colours differ in
-lightness or shape too, so that each picture also reads in grey.
+The kind of figure depends on the content of the JSON. The suffix of the figure is .svg, .png or
+.pdf. Lightness or shape also distinguish the colours, so that a figure can be read in grey.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from attnlens.cricket.lab.attention_faithfulness import CONTROL_ROWS
 from attnlens.cricket.predictor.scales import UNNAMED, UNSPECIALISED
 
 MAX_DOUBLINGS = 2.0
-"""Colours of heads end at four times, or a quarter of, even attention: two doublings."""
+"""The end of the colour scale for heads: two doublings or halvings of even attention."""
 
 LESS, EVEN, MORE, GREY, DARK = "#2166ac", "#f7f7f7", "#d9730d", "#9a9a9a", "#333333"
 PANELS = (
@@ -39,18 +39,18 @@ MARKERS = {
     "6": ("#009E73", "^"),
     "W": ("#D55E00", "D"),
 }
-"""Colours apart in every common colour blindness (Okabe and Ito 2008), and shapes."""
+"""Colours that differ for readers with colour blindness (Okabe and Ito 2008), and shapes."""
 
 Data = dict[str, Any]
 
 
 def sample(data: Data) -> str:
-    """What the figures are of."""
+    """Describe the sample behind the figures."""
     return f"{data['balls']:,} balls of {data['matches']:,} matches"
 
 
 def heads(data: Data) -> Figure:
-    """A grid of heads by relations for every scale: orange is more than even attention."""
+    """Draw a grid of heads and relations for every scale. Orange is more than even attention."""
     scales = data["scales"]
     rows = [len(scale["heads"]) for scale in scales]
     figure = Figure(figsize=(11, 1.9 + 0.36 * sum(rows) + 0.5 * len(rows)), layout="constrained")
@@ -70,7 +70,7 @@ def heads(data: Data) -> Figure:
 
 
 def lifts(axes: Any, scale: Data, relations: Sequence[str], *, bottom: bool) -> Any:
-    """One panel: heads down, relations across; every cell says its number."""
+    """Draw one panel with a row per head and a column per relation, and return the image."""
     heads_shown = scale["heads"]
     cells = [[doublings(row["lift"]) for row in head["relations"]] for head in heads_shown]
     colours = LinearSegmentedColormap.from_list("lift", (LESS, EVEN, MORE))
@@ -105,7 +105,7 @@ def lifts(axes: Any, scale: Data, relations: Sequence[str], *, bottom: bool) -> 
 
 
 def importances(axes: Any, scale: Data, longest: float, *, bottom: bool) -> None:
-    """Bars beside the panel, each with its interval."""
+    """Draw the bars next to a panel, with their intervals."""
     values, errors = with_errors([head["importance"] for head in scale["heads"]], "points")
     axes.barh(range(len(values)), values, height=0.6, color=GREY, xerr=errors, capsize=2)
     axes.set_ylim(len(values) - 0.5, -0.5)
@@ -118,17 +118,17 @@ def importances(axes: Any, scale: Data, longest: float, *, bottom: bool) -> None
 
 
 def plain(name: str) -> str:
-    """A pattern or a name in words."""
+    """Return a pattern or the name of a head in words."""
     return {UNNAMED: "free", UNSPECIALISED: "—"}.get(name, name.replace("_", " "))
 
 
 def doublings(lift: float | None) -> float:
-    """log2, kept within the colours; even attention where there is nothing to tell."""
+    """Return log2 of a lift, clipped to the colour scale; 0 (even attention) for None."""
     return 0.0 if lift is None else math.log2(min(max(lift, 2**-MAX_DOUBLINGS), 2**MAX_DOUBLINGS))
 
 
 def with_errors(rows: Sequence[Data], name: str) -> tuple[list[float], list[list[float]]]:
-    """A figure of some rows, and how far its intervals go below and above it."""
+    """Return the values of a column, and the lengths of their error bars below and above."""
     values = [row[name] for row in rows]
     ends = [row[f"{name}_ci"] or (row[name], row[name]) for row in rows]
     gaps = [(value - low, high - value) for value, (low, high) in zip(values, ends, strict=True)]
@@ -136,7 +136,7 @@ def with_errors(rows: Sequence[Data], name: str) -> tuple[list[float], list[list
 
 
 def faithfulness(data: Data) -> Figure:
-    """Bars with their intervals: attention orange, other methods blue, controls grey."""
+    """Draw bars with intervals: attention in orange, other methods in blue, controls in grey."""
     methods = data["methods"]
     names = list(methods)
     size = (3.1 * len(PANELS) + 1.4, 1.6 + 0.34 * len(names))
@@ -151,7 +151,7 @@ def faithfulness(data: Data) -> Figure:
         axes.set_title(title, fontsize=8)
         axes.set_yticks(range(len(names)), [name.replace("_", " ") for name in names])
         axes.tick_params(labelsize=8)
-        axes.locator_params(axis="x", nbins=4)  # more would run into each other
+        axes.locator_params(axis="x", nbins=4)  # more labels would overlap
         axes.axvline(0, color=DARK, linewidth=0.8)
         axes.spines[["top", "right"]].set_visible(False)
     grid[0].invert_yaxis()
@@ -161,7 +161,7 @@ def faithfulness(data: Data) -> Figure:
 
 
 def calibration(data: Data) -> Figure:
-    """How often outcomes came, against how likely they were said to be."""
+    """Draw the observed frequencies of outcomes against their predicted probabilities."""
     figure = Figure(figsize=(9, 4.6), layout="constrained")
     for axes, names in zip(figure.subplots(1, 2), (("likeliest",), ("4", "6", "W")), strict=True):
         limit = 0.0
@@ -188,14 +188,14 @@ DRAWINGS: dict[str, Callable[[Data], Figure]] = {
     "methods": faithfulness,
     "reliability": calibration,
 }
-"""The drawing, by a member that only its document has."""
+"""The drawing function for each kind of document, by a key that only this kind has."""
 
 
 def main() -> None:
     source, picture = map(Path, sys.argv[1:])
     data = json.loads(source.read_text(encoding="utf-8"))
     draw = next(draw for member, draw in DRAWINGS.items() if member in data)
-    # Without a date the same figures give the same file.
+    # Without a date, the same data always gives the same file.
     metadata = {"Date": None} if picture.suffix == ".svg" else None
     draw(data).savefig(picture, dpi=200, metadata=metadata)
 

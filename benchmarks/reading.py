@@ -1,10 +1,10 @@
-"""How fast matches are read, as ratios to parsing the same bytes, and in how much memory.
+"""Compare the time for reading a match with the time for parsing its bytes, and measure memory.
 
     python benchmarks/reading.py SHARED_DATA
 
-JSON is compared with ``orjson.loads``, CSV2 with the csv module over the same rows, both in CPU
-time and in turns. Medians are over the pairs, with the middle 80% in brackets. Memory is the peak
-by tracemalloc. At the end every match of the large zip is read.
+JSON is compared with ``orjson.loads``, and CSV2 with the csv module. Both are run in turn, and
+their CPU times are compared. The medians are over all pairs of runs, with the middle 80% in
+brackets. Memory is the peak according to tracemalloc. Finally, every match of a large zip is read.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def cpu_seconds(work: Callable[[], object], times: int) -> float:
 def check_speed(
     name: str, path: Path, parse: Callable[[], object], budget: float, pairs: int
 ) -> bool:
-    """Print the ratio of reading to parsing; whether it is within the budget."""
+    """Print the ratio of reading to parsing, and return whether it is within the budget."""
     read = partial(read_match, path)
     read()
     times = max(1, round(0.01 / max(cpu_seconds(parse, 5), 1e-6)))
@@ -63,7 +63,7 @@ def read_rows(data: bytes) -> None:
 
 
 def check_memory(name: str, path: Path) -> bool:
-    """Print the peak of reading one match; whether it is bounded."""
+    """Print the peak memory for reading one match, and return whether it is within the bound."""
     size = path.stat().st_size
     tracemalloc.start()
     read_match(path)
@@ -84,7 +84,7 @@ def read_zip(path: Path) -> None:
 
 
 def main() -> int:
-    """Print every figure; 1 where a budget is missed."""
+    """Print every figure, and return 1 if a budget is missed."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("shared_data", type=Path)
     parser.add_argument("--pairs", type=int, default=31, help="interleaved pairs for each ratio")

@@ -1,19 +1,18 @@
-"""What recording attention costs, ours and other tools', beside the plain forward.
+"""Compare the cost of recording attention, with attnlens and other tools, with a plain forward.
 
 ::
 
     python benchmarks/recording.py [--tokens 128 512 2048] [--pairs 15] [--json FILE]
-    python benchmarks/recording.py --quick              # tiny models, to see that it runs
+    python benchmarks/recording.py --quick              # tiny models, to check that it runs
     python benchmarks/recording.py --long               # one layer of 32,768 tokens, no table
 
-Models are built from their sizes, nothing is downloaded: 12 layers of 768 as in GPT-2, and an
-``nn.TransformerEncoder`` of 4 layers of 128 with 120 tokens. Every way runs between two plain
-forwards, its ratio is to their mean; tables give the median of the ratios and, in brackets, an
-interval that holds the median of all such ratios with at least 95% (below 6 pairs: the range).
-Seconds are CPU time of one thread, so that other programs disturb little; with ``--threads``,
-wall-clock time. Memory is the peak beyond that of the plain forward, each way in a
-process of its own. The other tools come with ``pip install -e .[bench]``; one that is not
-installed is shown as such. Exit 1 where a budget is missed.
+Models are built with random weights, and nothing is downloaded: 12 layers of width 768 as in GPT-2,
+and an ``nn.TransformerEncoder`` of 4 layers of width 128 with 120 tokens. Every way runs between
+two plain forward passes and is compared with their mean. Tables give the median of the ratios and
+its interval of at least 95% (the range for fewer than 6 pairs). Times are CPU times of one thread,
+or wall-clock times if ``--threads`` is more than 1. Memory is the peak minus the peak of the plain
+forward pass, measured in a separate process for each way. The other tools are installed by ``pip
+install -e .[bench]``; the table says which are missing. The exit status is 1 if a budget is missed.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ OTHERS = (
 PACKAGES = ("torch", "attnlens", "transformers", "transformer-lens", "nnsight")
 LONG_TOKENS, LONG_TOP, LONG_BYTES = 32_768, 16, 8 * 10**9
 SHARE_OF_WHOLE = 0.1
-"""The peak of the top 16 at 2,048 tokens may be so much of the peak of all weights."""
+"""The largest peak memory of the top 16 at 2,048 tokens, as a share of that of all weights."""
 
 
 @dataclass(frozen=True)
@@ -52,9 +51,9 @@ class Case:
     """One model and one size.
 
     Attributes:
-        model: ``"trunk"`` (causal, of GPT-2's kind), ``"encoder"`` (``nn.TransformerEncoder``),
-            ``"by hand"`` (attention written out) or ``"layer"`` (one causal attention layer).
-        tokens: length of the input; batch: how many of them.
+        model: ``"trunk"`` (causal, as GPT-2), ``"encoder"`` (``nn.TransformerEncoder``), ``"by
+            hand"`` (attention without a fused kernel) or ``"layer"`` (one causal attention layer).
+        tokens, batch: the length and the number of inputs.
     """
 
     model: str
@@ -66,7 +65,7 @@ class Case:
 
     @property
     def title(self) -> str:
-        """What stands over its table."""
+        """The heading of the case's table."""
         kind = "nn.TransformerEncoder" if self.model == "encoder" else self.model
         return (
             f"{kind}, {self.layers} layers of {self.width}, {self.heads} heads, "
@@ -74,7 +73,7 @@ class Case:
         )
 
     def budget(self, way: str) -> float | None:
-        """How many plain forwards a way may take."""
+        """Return the budget of a way in plain forward passes, or None if it has no budget."""
         if self.model == "trunk" and self.layers == 12:
             by_length = {
                 ("all weights", 512): 1.03, ("all weights", 2048): 1.30, ("top 16", 2048): 1.25,
@@ -89,7 +88,7 @@ class Case:
 
 
 def measured(what: str, sizes: Case, threads: int, **told: Any) -> dict[str, Any]:
-    """One measurement, in a process of its own."""
+    """Return one measurement, made in a separate process."""
     words = {"case": vars(sizes), "threads": threads, **told}
     one = {"OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)}
     done = subprocess.run(
@@ -101,15 +100,15 @@ def measured(what: str, sizes: Case, threads: int, **told: Any) -> dict[str, Any
     )
     if done.returncode:
         sys.exit(f"recording.py: {what} of {sizes.title} failed:\n{done.stderr[-3000:]}")
-    # Other people's tools print too; ours is the last line.
+    # Other tools may print lines too, but the result is always the last line.
     found: dict[str, Any] = json.loads(done.stdout.rstrip().rpartition("\n")[2])
     return found
 
 
 def interval(values: list[float]) -> tuple[float, float]:
-    """Between which two of the values the median lies with at least 95%; the range if few.
+    """Return an interval of at least 95% for the median; the range if there are few values.
 
-    As many of n values lie below the median as a fair coin thrown n times shows heads.
+    The number of the n values below the true median is distributed as the heads of n coin flips.
     """
     ordered, count = sorted(values), len(values)
     below, skipped = 0.0, -1
@@ -123,7 +122,7 @@ def interval(values: list[float]) -> tuple[float, float]:
 
 
 def case_of(sizes: Case, options: argparse.Namespace) -> dict[str, Any]:
-    """Everything measured of one case."""
+    """Measure times and memory of one case."""
     names = [name for name in (*OURS, *OTHERS) if not options.ways or name in options.ways]
     pairs = options.pairs if sizes.tokens < 2048 else options.long_pairs
     tell(f"{sizes.title}: {pairs} pairs")
@@ -141,7 +140,7 @@ def case_of(sizes: Case, options: argparse.Namespace) -> dict[str, Any]:
 
 
 def table_of(sizes: Case, found: dict[str, Any]) -> list[str]:
-    """The table of one case, in Markdown."""
+    """Return the table of one case in Markdown."""
     plain = 1000 * found["plain"]
     lines = [
         f"### {sizes.title}",
@@ -170,7 +169,7 @@ def table_of(sizes: Case, found: dict[str, Any]) -> list[str]:
 
 
 def share_of_whole(sizes: Case, found: dict[str, Any]) -> list[str]:
-    """The peak of the top 16 beside that of all weights, where both were measured."""
+    """Compare the peak of the top 16 with that of all weights, if both were measured."""
     peaks = [found["ways"].get(name, {}).get("peak") for name in ("top 16", "all weights")]
     if None in peaks or not peaks[1]["beyond"]:
         return []
@@ -184,7 +183,7 @@ def share_of_whole(sizes: Case, found: dict[str, Any]) -> list[str]:
 
 
 def missed(found: dict[str, Any]) -> list[str]:
-    """Budgets of a case that do not hold."""
+    """Return the missed budgets of a case."""
     lost = [
         f"{name}: {way['median']:.3f} times the plain forward, budget {way['budget']:g}"
         for name, way in found["ways"].items()
@@ -196,7 +195,7 @@ def missed(found: dict[str, Any]) -> list[str]:
 
 
 def long_case(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
-    """One layer of many tokens: its figures, and what to print."""
+    """Measure one layer with many tokens, and return its figures and a line that describes them."""
     tokens = 1024 if options.quick else LONG_TOKENS
     sizes = Case("layer", tokens, layers=1)
     tell(f"one layer of {tokens:,} tokens")
@@ -212,7 +211,7 @@ def long_case(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
 
 
 def cases_of(options: argparse.Namespace) -> list[Case]:
-    """The cases that options ask for."""
+    """Return the cases that the options select."""
     if options.quick:
         return [Case("trunk", 32, 1, 2, 64, 4), Case("encoder", 24, 1, 2, 64, 4)]
     cases = [Case("trunk", tokens) for tokens in options.tokens]
@@ -223,7 +222,7 @@ def cases_of(options: argparse.Namespace) -> list[Case]:
 
 
 def versions() -> dict[str, str | None]:
-    """Of the packages compared; None: not installed."""
+    """Return the versions of the compared packages; None for a package that is not installed."""
     found: dict[str, str | None] = {}
     for name in PACKAGES:
         try:
@@ -234,7 +233,7 @@ def versions() -> dict[str, str | None]:
 
 
 def tell(text: str) -> None:
-    """Progress, on stderr."""
+    """Print progress on stderr."""
     print(text, file=sys.stderr, flush=True)
 
 

@@ -1,9 +1,9 @@
-"""One measurement of ``benchmarks/recording.py``, in a process of its own: JSON in, JSON out.
+"""Make one measurement of ``benchmarks/recording.py`` in a separate process.
 
-``python recording_measure.py times '{"case": {...}, "pairs": 15, ...}'`` prints seconds of every
-way in turns with the plain forward; ``peak`` the memory one way needs. Seconds are CPU time of the
-process where it has one thread, so that a busy machine is no slower than an idle one; with more
-threads, and on CUDA, they are wall-clock time.
+``python recording_measure.py times '{"case": {...}, "pairs": 15, ...}'`` prints the seconds of
+every way and of the plain forward pass as JSON. ``peak`` prints the memory that one way needs, and
+``long`` both for one long call. With one thread, seconds are CPU time, so that other programs
+disturb them little. With more threads, they are wall-clock time.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from recording import OURS, Case
 from recording_ways import WAYS, NotForThis, Way, bytes_kept, input_of, plain_model
 
 LEAST_SECONDS = 0.02
-"""Shorter runs are repeated until the clock can tell them apart."""
+"""Shorter runs are repeated for this time, because the clock is too coarse for them."""
 
 
 def clock() -> float:
-    """Processor time of one thread; of several, time on the wall."""
+    """Return the CPU time if torch uses one thread, and otherwise the wall-clock time."""
     return time.process_time() if torch.get_num_threads() == 1 else time.perf_counter()
 
 
 def seconds_of(work: Callable[[], Any], times: int) -> float:
-    """Seconds of one of several runs; what the last run gave is let go after the clock stops."""
+    """Return the mean seconds of several runs, without the time to free the last result."""
     gc.collect()
     start = clock()
     kept = None
@@ -46,10 +46,10 @@ def seconds_of(work: Callable[[], Any], times: int) -> float:
 
 
 def times(case: Case, pairs: int, names: list[str]) -> dict[str, Any]:
-    """Seconds of the plain forward and of every way, in turns.
+    """Measure the seconds of the plain forward pass and of every way.
 
-    Each way runs between two plain forwards; its ratio is to the mean of the two. The ways
-    change places from round to round.
+    Each way runs between two plain forward passes and is compared with their mean. The order of the
+    ways changes from round to round.
     """
     model, x = plain_model(case), input_of(case)
     ways, found = _ready(names, case, model, x)
@@ -79,7 +79,7 @@ def times(case: Case, pairs: int, names: list[str]) -> dict[str, Any]:
 
 
 def peak(case: Case, name: str) -> dict[str, Any]:
-    """The most memory a way needs at a time, beyond what the plain forward needs, in bytes."""
+    """Return the peak memory of a way in bytes, and its excess over the plain forward pass."""
     model, x = plain_model(case), input_of(case)
     ways, found = _ready([name], case, model, x)
     if name not in ways:
@@ -91,7 +91,7 @@ def peak(case: Case, name: str) -> dict[str, Any]:
 
 
 def long(case: Case, k: int) -> dict[str, Any]:
-    """One long call: seconds and memory of the plain forward and of recording its top k."""
+    """Measure one long call: the plain forward pass, and recording the top k weights."""
     import attnlens
 
     model, x = plain_model(case), input_of(case)
@@ -114,7 +114,7 @@ def long(case: Case, k: int) -> dict[str, Any]:
 def _ready(
     names: list[str], case: Case, model: Any, x: Any
 ) -> tuple[dict[str, Way], dict[str, dict[str, Any]]]:
-    """Ways that can run, after a run on a short input, and a place for what is found of all."""
+    """Return the ways that ran on a short input, and a dictionary for the results of every way."""
     ways: dict[str, Way] = {}
     found: dict[str, dict[str, Any]] = {}
     for name in names:
@@ -126,7 +126,7 @@ def _ready(
             found[name]["note"] = f"not installed ({missing.name})"
         except NotForThis as why:
             found[name]["note"] = str(why)
-        except Exception as error:  # another's tool, whatever it raises, ends only its own row
+        except Exception as error:  # an error of another tool must not end the other rows
             if name in OURS:
                 raise
             told = str(error).strip().partition("\n")[0][:120]
@@ -137,7 +137,7 @@ def _ready(
 
 
 def _peak_of(work: Callable[[], Any]) -> int:
-    """The most memory that the process holds while something runs, in bytes."""
+    """Return the peak memory of the process in bytes while ``work`` runs."""
     gc.collect()
     _forget_peak()
     work()
@@ -145,7 +145,7 @@ def _peak_of(work: Callable[[], Any]) -> int:
 
 
 def _forget_peak() -> None:
-    """Give freed memory back and begin counting anew, where the system lets us."""
+    """Return freed memory to the system and reset the peak, if the system allows it."""
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
     with contextlib.suppress(OSError), open("/proc/self/clear_refs", "w") as control:
@@ -156,7 +156,7 @@ def main() -> None:
     what, told = sys.argv[1], json.loads(sys.argv[2])
     torch.set_num_threads(told.pop("threads"))
     case = Case(**told.pop("case"))
-    # Warnings and progress of other people's tools go to stderr, which is not read.
+    # Warnings of other tools would only fill stderr.
     warnings.simplefilter("ignore")
     with torch.no_grad():
         found = {"times": times, "peak": peak, "long": long}[what](case, **told)

@@ -1,9 +1,9 @@
-"""The models of ``benchmarks/recording.py``, and every way to read attention out of them.
+"""The models of ``benchmarks/recording.py``, and the ways to read their attention weights.
 
-A way is made for one case by a function that raises `ImportError` where its tool is not
-installed, and `NotForThis` where the tool does not do the case. What it makes is called without
-arguments: it runs the model on the case's input, and gives what is kept. The models are built
-here, with random weights; nothing is downloaded.
+A function of `WAYS` creates a way for one case. It raises `ImportError` if its tool is not
+installed, and `NotForThis` if the tool does not support the case. A way is a function that runs the
+model on an input and returns the recorded weights. The models have random weights, and nothing is
+downloaded.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ VOCABULARY = 1000
 
 
 class NotForThis(Exception):
-    """A tool does not read this model, or not at this size."""
+    """A tool does not support this model or this size."""
 
 
 class Block(nn.Module):
-    """A transformer layer of GPT-2's kind: norm first, fused projections."""
+    """A transformer layer as in GPT-2, with layer norms first and fused projections."""
 
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
@@ -55,7 +55,7 @@ class Block(nn.Module):
 
 
 class ByHand(Block):
-    """The same with attention that is written out."""
+    """A transformer layer that computes attention with matrix products and a softmax."""
 
     def mixed(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         return (q @ k.mT / q.shape[-1] ** 0.5).softmax(-1) @ v
@@ -73,7 +73,7 @@ class Layer(nn.Module):
 
 
 def hugging_face(case: Case, attention: str) -> nn.Module:
-    """GPT-2 of the case's sizes."""
+    """Return a GPT-2 model with the sizes of a case."""
     from transformers import GPT2Config, GPT2Model
 
     config = GPT2Config(
@@ -92,7 +92,7 @@ def hugging_face(case: Case, attention: str) -> nn.Module:
 
 
 def encoder(case: Case) -> nn.Module:
-    """Torch's own encoder."""
+    """Return an ``nn.TransformerEncoder`` with the sizes of a case."""
     torch.manual_seed(0)
     layer = nn.TransformerEncoderLayer(case.width, case.heads, 4 * case.width, batch_first=True)
     model = nn.TransformerEncoder(layer, case.layers, enable_nested_tensor=False)
@@ -100,7 +100,7 @@ def encoder(case: Case) -> nn.Module:
 
 
 def plain_model(case: Case) -> nn.Module:
-    """The model whose plain forward is what every way is compared with."""
+    """Return the model whose plain forward pass every way is compared with."""
     torch.manual_seed(0)
     if case.model == "encoder":
         return encoder(case)
@@ -113,7 +113,7 @@ def plain_model(case: Case) -> nn.Module:
 
 
 def input_of(case: Case) -> Tensor:
-    """Tokens, or vectors where the model has no embeddings."""
+    """Return random tokens, or random vectors for a model without embeddings."""
     generator = torch.Generator().manual_seed(1)
     if case.model == "trunk":
         size = (case.batch, case.tokens)
@@ -148,7 +148,7 @@ def _eager(case: Case, _: nn.Module) -> Way:
 
 
 def _transformer_lens(case: Case, _: nn.Module) -> Way:
-    """Its bridge to Hugging Face models, which reads a folder; so one is made, with a tokeniser."""
+    """Use the bridge for Hugging Face models, which needs a saved model with a tokenizer."""
     _only("trunk", case, "reads Hugging Face models")
     from tokenizers import Tokenizer, models
     from transformer_lens import TransformerBridge
@@ -214,7 +214,7 @@ def _need_weights(case: Case, model: nn.Module) -> Way:
 
 
 def _in_new_memory(case: Case, model: nn.Module) -> Way:
-    """Whole weights, in memory that the process did not have."""
+    """Record all weights in newly allocated memory, without reusing freed memory."""
     ours = _ours(rows=slice(None))(case, model)
 
     def way(x: Tensor) -> attnlens.Recording:
@@ -225,7 +225,7 @@ def _in_new_memory(case: Case, model: nn.Module) -> Way:
 
 
 def _memory_alone(make: Callable[..., Tensor]) -> Callable[[Case, nn.Module], Way]:
-    """As much memory as whole weights take, filled, beside the plain forward."""
+    """Run the plain forward pass, and fill as much memory as all weights need."""
 
     def of_case(case: Case, model: nn.Module) -> Way:
         def way(x: Tensor) -> list[Tensor]:
@@ -264,9 +264,9 @@ WAYS: dict[str, Callable[[Case, nn.Module], Way]] = {
 
 
 def bytes_kept(result: Any) -> int:
-    """What is still there after a way: in tensors, or in a folder."""
+    """Return the bytes of all tensors in the result of a way."""
     if isinstance(result, attnlens.Recording):
-        # Parts that share their memory count once.
+        # Tensors that share memory are counted once.
         parts = {
             tensor.untyped_storage().data_ptr(): tensor.untyped_storage().nbytes()
             for record in result.records()

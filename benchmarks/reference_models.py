@@ -1,9 +1,9 @@
-"""How far the attention of the model ``tiny`` lies on the token that an answer rests on.
+"""Measure how much of the attention of the model ``tiny`` is on the tokens that an answer needs.
 
     python benchmarks/reference_models.py
 
-Over all 100,000 inputs: how much of a token's attention lies on its partner, and how many answers
-change when the most attended key, another key or all partners are hidden.
+For all 100,000 inputs, this script measures the share of attention on a token's partners, and the
+share of answers that change if the most attended key, another key or all partners are hidden.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from attnlens.reference.tiny import answers, load_tiny, partners
 def main() -> int:
     """Print the table.
 
-    The claim of an attention weight is that the answer rests on the key with that weight. So the
-    key with the largest weight is hidden from each token, and another key as a control.
+    To test whether an answer depends on the most attended key, this key is hidden from each token.
+    As a control, another key is hidden.
     """
     torch.manual_seed(0)
     model = load_tiny()
@@ -35,7 +35,7 @@ def main() -> int:
     weights = recording["attention"].weights[:, 0]
     partner = partners(tokens)
     largest = weights == weights.amax(-1, keepdim=True)
-    largest &= largest.cumsum(-1) == 1  # of equal ones the first
+    largest &= largest.cumsum(-1) == 1  # the first of several equal weights
     other = torch.rand(weights.shape).masked_fill(largest, -1).argmax(-1, keepdim=True)
     other = torch.zeros_like(largest).scatter(-1, other, True)
 

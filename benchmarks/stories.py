@@ -1,4 +1,4 @@
-"""Pages of later balls: lines, words of the narrative, and how many have a supported claim.
+"""Count the lines, narrative words and supported claims on pages of random held-out balls.
 
     python benchmarks/stories.py MATCHES... [--model measured] [--balls 200]
 
@@ -25,7 +25,7 @@ SEED = 11
 
 
 def sample(matches: list[Match], balls: int) -> Iterator[tuple[Match, BallReference]]:
-    """Balls from as many matches as there are, one of each in turn."""
+    """Yield random balls, one from each match in turn."""
     generator = random.Random(SEED)
     generator.shuffle(matches)
     for number in range(balls):

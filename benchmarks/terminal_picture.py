@@ -1,8 +1,8 @@
-"""A picture of a terminal that explains a ball: docs/terminal.svg.
+"""Draw docs/terminal.svg, a picture of a terminal in which a ball is explained.
 
     python benchmarks/terminal_picture.py docs/terminal.svg
 
-What is drawn is what the command prints on a terminal, colours and all. Needs `rich`.
+The picture shows the command's output on a terminal, with its colours. This script needs `rich`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ THEME = TerminalTheme(
 
 
 def printed() -> str:
-    """What the command prints on a terminal of `WIDTH` columns."""
+    """Return the output of the command on a terminal of `WIDTH` columns."""
     environment = {**os.environ, "COLUMNS": str(WIDTH), "TERM": "xterm-256color", "NO_COLOR": ""}
     words = shlex.join([sys.executable, "-m", "attnlens", *WORDS])
     on_a_terminal = ["script", "-qec", words, os.devnull]
@@ -47,7 +47,7 @@ def main() -> None:
     for line in page.split("\n"):
         console.print(line)
     svg = console.export_svg(title="attnlens", theme=THEME)
-    # No font is fetched from anywhere.
+    # Without this, the picture would load a font from the network.
     svg = re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.S)
     svg = svg.replace("Fira Code, monospace", "ui-monospace, DejaVu Sans Mono, Menlo, monospace")
     svg = svg.replace(

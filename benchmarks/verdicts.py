@@ -1,15 +1,17 @@
-"""How often each kind of claim holds on real balls, and how often placebos do.
+"""Measure how often each kind of claim is supported for real balls, and how often placebos are.
 
     python benchmarks/verdicts.py t20s_male_json.zip t20_leagues_male_json.zip \
         --from 2024-10-24 --history t20s_male_json.zip t20_leagues_male_json.zip --balls 300
 
-Balls with at least 36 before them, as many of each kind of cricket as of any other, drawn with a
-fixed seed. For every kind of claim: how many were made, and of how many each verdict was given,
-with a 95% interval over matches. A picture is a head that carries too little of what its balls do,
-or looked at all alike: nothing is claimed of it. Then how many pages have a finding about past
-balls; `attnlens.cricket.lab.planted_truth`; how often what happened on the players' own balls is
-supported, as it happened and shuffled; and how often the record of a random player in this
-player's place has p at most 0.05.
+The balls have at least 36 balls before them and are drawn with a fixed seed, the same number from
+each kind of cricket. The tables show, with 95% intervals over matches:
+
+- for each kind of claim, the number of claims and the share with each verdict ("picture only": a
+  head with too small a share of the effect or with uniform attention, about which no claim is made)
+- the share of pages with a finding about past balls
+- the placebos of `attnlens.cricket.lab.planted_truth`
+- how often the events on the players' own balls are supported, in their real order and shuffled
+- how often the rating of a random player has a p-value of at most 0.05
 """
 
 from __future__ import annotations
@@ -55,7 +57,7 @@ HAPPENED = "what happened on them supported"
 FOUND, PASSES = "pages with it", "p at most 0.05"
 RARITIES, ALPHA = (0.1, 0.01), 0.05
 RECORDS = (("striker's record", "batter", "striker"), ("bowler's record", "bowler", "bowler"))
-"""The claim, the field of a delivery, and the table of ratings."""
+"""The kind of claim, the field of a delivery, and the table of ratings."""
 
 VERDICTS = ("supported", "not better than chance", "contradicted", "cannot be told", PICTURE)
 
@@ -64,7 +66,7 @@ Ball = tuple[Match, BallReference]
 
 @dataclass(frozen=True, slots=True)
 class KindOfClaim:
-    """A claim of some match, of what kind it is and how it fared."""
+    """A claim about a match, with its kind and its verdict."""
 
     match_id: str
     kind: str
@@ -72,7 +74,7 @@ class KindOfClaim:
 
 
 def sample(matches: Sequence[Match], balls: int, seed: int) -> list[Ball]:
-    """Balls to ask about in order of date, evenly from the kinds of cricket there are."""
+    """Return random balls in order of date, with equal numbers from each kind of cricket."""
     generator = np.random.default_rng(seed)
     pools: dict[int, list[Ball]] = defaultdict(list)
     for match in matches:
@@ -97,7 +99,7 @@ def claims_of(explanations: Iterable[Explanation]) -> Iterator[KindOfClaim]:
 
 
 def findings_of(explanations: Iterable[Explanation]) -> Iterator[KindOfClaim]:
-    """For every page, whether it has each kind of finding about past balls."""
+    """Yield for every page whether it has each kind of finding about past balls."""
     for explanation in explanations:
         supported, of_head = (
             any(
@@ -120,9 +122,9 @@ def findings_of(explanations: Iterable[Explanation]) -> Iterator[KindOfClaim]:
 
 @one_thread()
 def random_records(session: Session, balls: Sequence[Ball], seed: int) -> list[KindOfClaim]:
-    """Records of random players in the place of this batter or bowler: whether p is at most 0.05.
+    """Test the ratings of random players in the place of the batter or the bowler.
 
-    Each is compared as an explanation compares it, with players who have as many balls.
+    A rating is compared as in an explanation, with players who have a similar number of balls.
     """
     predictor, generator = session.predictor, np.random.default_rng(seed)
     results = []
@@ -146,7 +148,7 @@ def random_records(session: Session, balls: Sequence[Ball], seed: int) -> list[K
 
 
 def with_player(match: Match, reference: BallReference, role: str, player: Player) -> Match:
-    """The match with another batter or bowler on one ball."""
+    """Return the match with another batter or bowler on one ball."""
     side = match.innings[reference.innings - 1]
     deliveries = list(side.deliveries)
     at = reference.index - 1
@@ -158,7 +160,7 @@ def with_player(match: Match, reference: BallReference, role: str, player: Playe
 
 @one_thread()
 def placebos(session: Session, balls: Sequence[Ball], seed: int) -> list[TestedList]:
-    """Lists that nothing is true of, with the ratings as the checkpoint has them."""
+    """Test the placebo lists of `tested_lists`, with the ratings of the checkpoint."""
     predictor = session.predictor
     shuffled = replace(predictor, model=with_shuffled_heads(predictor, seed))
     generator = np.random.default_rng(seed)
@@ -175,9 +177,9 @@ def placebos(session: Session, balls: Sequence[Ball], seed: int) -> list[TestedL
 def about_what_happened(
     session: Session, balls: Sequence[Ball], seed: int, *, shuffle: bool
 ) -> list[KindOfClaim]:
-    """Claims about the players' own balls, and whether what happened on them is supported.
+    """Return claims about the players' own balls, and whether the events on these balls matter.
 
-    Where ``shuffle``, what happened on the past balls is in another order.
+    If ``shuffle`` is true, the events of the past balls are in random order.
     """
     predictor, generator = session.predictor, np.random.default_rng(seed)
     claims = []
@@ -196,14 +198,14 @@ def about_what_happened(
 
 
 def share_text(share: Share) -> str:
-    """Such as ``5.0% [1.2, 8.8]``."""
+    """Format a share with its interval, such as ``5.0% [1.2, 8.8]``."""
     if share.share is None or share.ci is None:
         return "-"
     return f"{share.share:.1%} [{100 * share.ci[0]:.1f}, {100 * share.ci[1]:.1f}]"
 
 
 def print_table(heads: Sequence[str], rows: Mapping[str, Sequence[Share]]) -> None:
-    """A row per kind of claim or source of lists: how many, and shares of them."""
+    """Print a row for each kind of claim or source of lists: the number, and the shares."""
     print(f"| {' | '.join(heads)} |\n|---{'|---:' * (len(heads) - 1)}|")
     for name, shares in rows.items():
         print(f"| {name} | {shares[0].claims} | {' | '.join(map(share_text, shares))} |")

@@ -1,4 +1,4 @@
-"""What share of planted faults `check_grounding` catches, and how many true sentences it flags.
+"""Measure how many planted faults `check_grounding` catches, and how many true sentences it flags.
 
 python benchmarks/fresh_passages/measure.py [--list]
 """
@@ -18,7 +18,7 @@ FLAGS = ("not borne out", "not in the data")
 
 
 def passage_files(name: str) -> dict[str, str]:
-    """The files of a set, by their names in it."""
+    """Return the texts of the files in a set, by name."""
     with tarfile.open(FOLDER / f"{name}.tar.xz") as packed:
         members = [member for member in packed.getmembers() if member.isfile()]
         files = {row.name.partition("/")[2]: packed.extractfile(row) for row in members}
@@ -26,7 +26,7 @@ def passage_files(name: str) -> dict[str, str]:
 
 
 def flagged(facts: object, sentence: str) -> dict[str, set[str]]:
-    """The numbers and names that are flagged in a sentence, by answer."""
+    """Return the numbers and names that are flagged in a sentence, by answer."""
     found: dict[str, set[str]] = {answer: set() for answer in FLAGS}
     for statement in attnlens.check_grounding(facts, sentence).statements:
         if statement.answer in FLAGS:
@@ -35,9 +35,9 @@ def flagged(facts: object, sentence: str) -> dict[str, set[str]]:
 
 
 def measure(name: str, listed: list[str]) -> Counter[str]:
-    """True sentences and faults of a set, and how many of each are flagged by which answer.
+    """Count the true sentences and the faults of a set, and those that are flagged, by answer.
 
-    A fault counts as caught if a number or name is flagged that the true sentence does not flag.
+    A fault is caught if a number or name is flagged that is not flagged in the true sentence.
     """
     counts, files = Counter[str](), passage_files(name)
     for entry in json.loads(files["passages.json"]):

@@ -1,11 +1,11 @@
-"""The questions of PlantedBalls, in a form that needs nothing else of attnlens.
+"""The questions of PlantedBalls, which can be used without other parts of attnlens.
 
 ::
 
     from ask import questions
 
     for question in questions():
-        question.example, question.past       # its id, and how many past balls there are
+        question.example, question.past       # the id, and the number of past balls
         question.predict(masks)               # (mask, past) bool -> (mask, outcome)
         question.vectors, question.logits     # for gradients
         question.model, question.batch        # for attention: a torch module and its input
@@ -32,13 +32,13 @@ from attnlens.cricket.predictor.window import window_batch
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """One ball that a model is asked about: which of the past balls matter?
+    """The question which past balls matter for a model's prediction of one ball.
 
     Attributes:
-        example: its id.
-        one: its innings.
-        past: how many past balls there are; they are numbered from 1, oldest first.
-        predictor: the model, and what it knows.
+        example: the id of the question.
+        one: the innings.
+        past: the number of past balls, which are numbered from 1, oldest first.
+        predictor: the model with its ratings.
     """
 
     example: str
@@ -48,7 +48,7 @@ class Question:
 
     @property
     def model(self) -> torch.nn.Module:
-        """The model; its forward takes `batch` and gives logits ``(1, 1, outcome)``."""
+        """The model, which returns logits ``(1, 1, outcome)`` for the input `batch`."""
         return self.predictor.model
 
     @cached_property
@@ -57,27 +57,27 @@ class Question:
         return window_batch(self.one.arrays, self.past)
 
     def predict(self, masks: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """Chances of the 11 outcomes with past balls hidden, ``(mask, outcome)``.
+        """Return the probabilities of the 11 outcomes with past balls hidden, ``(mask, outcome)``.
 
         Args:
-            masks: ``(mask, past)``, true where a past ball is shown.
+            masks: ``(mask, past)``, true for visible past balls.
         """
         return under_masks(self.predictor.model, self.batch, masks)
 
     @cached_property
     def vectors(self) -> Tensor:
-        """What the model reads of the past balls, and all it reads of them, ``(past, width)``."""
+        """The vectors of the past balls, ``(past, width)``: the model's only input from them."""
         with torch.no_grad():
             return self.predictor.model.past(self.batch["sequence"])[0]
 
     def logits(self, vectors: Tensor) -> Tensor:
-        """Logits with these ``(row, past, width)`` in place of `vectors`: ``(row, outcome)``."""
+        """Return the logits ``(row, outcome)`` for other vectors ``(row, past, width)``."""
         wide = mapped(self.batch, lambda value: value.expand(len(vectors), *value.shape[1:]))
         return self.predictor.model.predict(wide, key=vectors).logits[:, 0]
 
 
 def questions(each: int | None = None) -> Iterator[Question]:
-    """Every question, or the first few of each model."""
+    """Yield every question, or only the first ``each`` questions of each model."""
     for name in PLANS:
         for example, one, past in examples(name)[:each]:
             yield Question(example, one, past, frozen(name))

@@ -1,15 +1,15 @@
-"""Make PlantedBalls: the matches, the checkpoints that are asked, and the truth.
+"""Make PlantedBalls: the matches, the checkpoints and the truth.
 
 ::
 
-    python benchmarks/planted_balls/make.py             # the truth: is it the frozen one?
-    python benchmarks/planted_balls/make.py --train     # all of it anew: 7 minutes a checkpoint
+    python benchmarks/planted_balls/make.py             # compares the truth with the frozen file
+    python benchmarks/planted_balls/make.py --train     # trains again: 7 minutes per checkpoint
 
-Matches are played by the three rules of `attnlens.cricket.lab.league` in a league of equals,
-so it is known which past balls each ball depends on, and by how much. Each model is trained on
-matches of its own, as ``attnlens lab planted`` trains, and asked about others that no model saw.
-Nothing is random but by the seeds below. Training gives the same bits on one kind of machine; on
-another the last digits may differ, which is why the checkpoints are frozen.
+Matches are simulated by the three rules of `attnlens.cricket.lab.league` with equal players, so it
+is known which past balls each ball depends on, and by how much. Each model is trained on different
+matches, as by ``attnlens lab planted``, and tested on matches that no model has seen. All random
+draws use the seeds below. Training gives the same bits on one kind of machine. On another kind, the
+last digits may differ, so the checkpoints are stored here.
 """
 
 from __future__ import annotations
@@ -41,21 +41,21 @@ PLANS: Final[dict[str, PlantedPlan]] = {
     f"planted-{number}": PlantedPlan(matches=800, checks=40, balls=150, seed=1000 * number + 1)
     for number in (1, 2)
 }
-"""The models by name; the matches of a plan have the seeds from its own on."""
+"""The plan of each model, by name. The matches of a plan have consecutive seeds from `seed` on."""
 
 Example = tuple[str, RuledInnings, int]
-"""An id, the innings of the ball that is asked about, and how many balls are before it."""
+"""An id, the innings of the ball to explain, and the number of balls before that ball."""
 
 
 @cache
 def frozen(name: str) -> TrainedPredictor:
-    """A model as it was frozen."""
+    """Return a stored model."""
     return load_predictor(HERE / f"{name}.safetensors")
 
 
 @cache
 def innings_of(name: str) -> list[RuledInnings]:
-    """The innings that a model is asked about, which no model has seen."""
+    """Return the test innings of a model, which no model has seen."""
     plan = PLANS[name]
     first = plan.seed + plan.matches + plan.checks
     made = [simulate(first + number, rules=RULES) for number in range(plan.tests)]
@@ -64,7 +64,7 @@ def innings_of(name: str) -> list[RuledInnings]:
 
 @cache
 def examples(name: str) -> tuple[Example, ...]:
-    """The balls that a model is asked about."""
+    """Return the balls on which a model is tested."""
     plan, innings = PLANS[name], innings_of(name)
     chosen = [(innings[at], past) for at, past in ruled_sample(innings, plan.balls, plan.seed)]
     return tuple(
@@ -73,11 +73,12 @@ def examples(name: str) -> tuple[Example, ...]:
 
 
 def truth(example: str, one: RuledInnings, past: int) -> pd.DataFrame:
-    """A row per past ball of an example, oldest first.
+    """Return a row for each past ball of an example, oldest first.
 
-    Columns: ``example``; ``past`` (its place in the innings, from 1); ``distance`` (1 is the ball
+    Columns: ``example``; ``past`` (the index in the innings, from 1); ``distance`` (1 for the ball
     before); ``same_batter``, ``same_bowler``; ``outcome``; ``event`` (the rule that counts such
-    balls, if any); ``planted`` (whether it matters); ``nats`` (by how much the true chances move).
+    balls, if any); ``planted`` (whether the ball matters); ``nats`` (its effect on the true
+    probabilities).
     """
     now, ruled = one.side.deliveries[past], one.ruled[past]
     effects = ruled.effects()

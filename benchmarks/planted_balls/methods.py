@@ -1,11 +1,11 @@
-"""The table of PlantedBalls: what methods that are known score.
+"""Score known attribution methods on PlantedBalls.
 
 ::
 
-    python benchmarks/planted_balls/methods.py scores/      # some 20 minutes on one slow core
+    python benchmarks/planted_balls/methods.py scores/      # about 20 minutes on one slow core
 
-writes one Parquet file per method into the folder, as anybody would, and has them scored. The
-README says what each is. Two are Captum's; without it they are left out, and it is said.
+This script writes one Parquet file per method into the folder, and scores the files. The README
+describes the methods. Two of them need Captum and are left out, with a message, if it is missing.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ METHODS: Final = (
     *("hiding", "replacing", "claims"),
     *(STRUCTURE, "recency", "even", "random"),
 )
-"""What is asked, in the order of the table; the last four are controls."""
+"""The methods in the order of the table. The last four are controls."""
 
 STEPS: Final = 16
 PERMUTATIONS: Final = 16
@@ -55,7 +55,7 @@ SEED: Final = 5
 
 
 def from_one_pass(question: Question) -> dict[str, Floats]:
-    """The library's own attributions, and the mean head."""
+    """Return the attributions of attnlens, and the mean attention over heads."""
     model, batch = question.predictor.model, question.batch
     found = attributions(model, batch)
     found["even"] = found.pop("uniform")
@@ -66,7 +66,7 @@ def from_one_pass(question: Question) -> dict[str, Floats]:
 
 
 def by_asking_again(question: Question) -> dict[str, Floats]:
-    """What the model says without each ball."""
+    """Return the effects of hiding each ball, of replacing each ball, and the claims' statistic."""
     one, past, predictor = question.one, question.past, question.predictor
     window = cut_window(one.match, one.side, one.arrays, past + 1)
     trial = trial_of(predictor, window, read_ball(predictor, window), outcome="all")
@@ -82,7 +82,7 @@ def by_asking_again(question: Question) -> dict[str, Floats]:
 
 
 def by_captum(question: Question, seed: int) -> dict[str, Floats]:
-    """Two of Captum's methods, as it ships them."""
+    """Return the attributions of two methods of Captum."""
     from captum.attr import IntegratedGradients, ShapleyValueSampling
 
     full = question.predict(np.ones((1, question.past), bool))[0]
@@ -106,7 +106,7 @@ def by_captum(question: Question, seed: int) -> dict[str, Floats]:
 
 @one_thread()
 def write(folder: Path, some: Iterable[Question]) -> list[Path]:
-    """One Parquet file per method."""
+    """Write one Parquet file per method, and return the paths."""
     parts: list[pd.DataFrame] = []
     structures: dict[str, list[tuple[int, Floats, str]]] = {}
     captum = importlib.util.find_spec("captum") is not None

@@ -1,12 +1,12 @@
-"""Score a method on PlantedBalls: one Parquet file in, one row out.
+"""Score methods on PlantedBalls, and print one row for each Parquet file.
 
 ::
 
     python benchmarks/planted_balls/score.py mine.parquet [more.parquet ...]
 
-The file has a row for every past ball of every example: ``example``, ``past`` (its place in the
-innings, from 1) and ``score``, the higher the more it mattered. Figures are means over examples,
-with 95% intervals from resampling whole matches; the README says what each is.
+A file has a row for every past ball of every example. The columns are ``example``, ``past`` (the
+index of the past ball in the innings, from 1) and ``score`` (higher if the ball mattered more). The
+README defines the figures, which are means over examples with 95% intervals over matches.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ ALIKE: Final[dict[str, list[str]]] = {
     "same players": ["same_batter", "same_bowler"],
     "same event": ["event"],
 }
-"""What decoys share with a planted ball, beside its distance."""
+"""The columns in which decoys equal a planted ball, in addition to the distance."""
 
 FIGURES: Final = (*ALIKE, "less recency", "any ball", "top ball", "rank")
 
 
 def example_figures(past: pd.DataFrame, scores: np.ndarray[Any, Any]) -> dict[str, float]:
-    """The figures of one example by name, but those that it has nothing to compare for.
+    """Return the figures of one example by name, without those for which it has no decoys.
 
     Args:
-        past: its rows of the truth, oldest first.
-        scores: ``(past,)``.
+        past: the rows of the example in the truth, oldest ball first.
+        scores: the score of each past ball, ``(past,)``.
     """
     planted = past["planted"].to_numpy()
     recency = -past["distance"].to_numpy(float)
@@ -58,10 +58,11 @@ def example_figures(past: pd.DataFrame, scores: np.ndarray[Any, Any]) -> dict[st
 
 
 def figures(truth: pd.DataFrame, scores: pd.DataFrame) -> dict[str, Mean]:
-    """Every figure of `FIGURES` of a method.
+    """Return the `FIGURES` of a method.
 
     Args:
-        truth: as ``truth.parquet``; ``scores``: as `read_scores` gives it.
+        truth: the content of ``truth.parquet``.
+        scores: the result of `read_scores`.
     """
     whole = truth.merge(scores, on=["example", "past"], how="left", sort=False)
     each, matches = [], []
@@ -76,14 +77,14 @@ def figures(truth: pd.DataFrame, scores: pd.DataFrame) -> dict[str, Mean]:
 
 
 def read_scores(path: str | Path, truth: pd.DataFrame) -> pd.DataFrame:
-    """A method's file, with one finite score for every past ball.
+    """Read a method's file, which must have one finite score for every past ball.
 
     Raises:
-        InputError: it is no such file.
+        InputError: the file cannot be read, or scores are missing, repeated or not finite.
     """
     try:
         scores = pd.read_parquet(path)
-    except Exception as error:  # what pyarrow raises has no common root
+    except Exception as error:  # the errors of pyarrow have no common base class
         raise InputError(
             f"is no Parquet file that can be read ({type(error).__name__})", path=path
         ) from error
@@ -111,13 +112,13 @@ def read_scores(path: str | Path, truth: pd.DataFrame) -> pd.DataFrame:
 
 
 def header(found: dict[str, Mean]) -> str:
-    """The head of the table: each figure, and of how many examples it is the mean."""
+    """Return the head of the table, with the number of examples for each figure."""
     names = [f"{name} ({one.balls})" for name, one in found.items()]
     return f"| method | {' | '.join(names)} |\n|{'---|' * (len(names) + 1)}"
 
 
 def line(name: str, found: dict[str, Mean]) -> str:
-    """One row of the table."""
+    """Return one row of the table."""
     cells = []
     for figure, one in found.items():
         sign, digits = ("+", 3) if figure == "less recency" else ("", 1 if figure == "rank" else 3)

@@ -1,12 +1,12 @@
-"""How the verdicts of attnlens fare on the examples of PlantedBalls: false alarms, and power.
+"""Measure the false alarms and the power of attnlens's verdicts on the examples of PlantedBalls.
 
 ::
 
     python benchmarks/planted_balls/verdicts.py [--balls 150] [--outcome story]
 
-It prints two tables in Markdown, with 95% intervals over matches. One has lists of balls that no
-rule counts (`attnlens.cricket.lab.planted_truth`), the other the claim that is tested first, about
-the ball attended to most.
+This script prints two tables in Markdown, with 95% intervals over matches. The first table is about
+lists of balls that no rule counts (`attnlens.cricket.lab.planted_truth`). The second table is about
+the claim that is tested first, which is about the most attended ball.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from attnlens.cricket.lab.planted_truth import Share, lists_and_first_claims, ve
 
 
 def percent_text(share: Share) -> str:
-    """Such as ``5.0% [1.2, 8.8] of 84``."""
+    """Format a share with its interval, such as ``5.0% [1.2, 8.8]``."""
     if share.share is None or share.ci is None:
         return "none"
     low, high = share.ci
@@ -27,7 +27,7 @@ def percent_text(share: Share) -> str:
 
 
 def main() -> None:
-    """Ask both frozen models, and print the tables."""
+    """Test the claims of both frozen models, and print the tables."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--balls", type=int, default=150, help="of each model; default 150, all")
     parser.add_argument(
