@@ -18,7 +18,7 @@ class AttnlensError(Exception):
 
 
 class InputError(AttnlensError):
-    """The input is invalid.
+    """An input is invalid.
 
     The text is one line, ``FILE:LINE: what is wrong; what to do``, without the parts that are
     unknown.

@@ -1,4 +1,4 @@
-"""Check the records of `record` for small untrained models of every architecture.
+"""Check what `attnlens.record` records for small untrained models of every architecture.
 
     python benchmarks/architectures.py rows.jsonl                 # all; resumes an earlier run
     python benchmarks/architectures.py rows.jsonl --only bert t5
@@ -110,7 +110,7 @@ def page(rows: list[dict[str, Any]], path: Path) -> Iterator[str]:
 
 
 def named(row: dict[str, Any]) -> str:
-    """Return the name, with the share of the library's weights that were recorded if not all."""
+    """Return the name, with the number of the library's weights recorded if some are missing."""
     found, _, returned = row["returned"].partition(" of ")
     name = row["name"].replace(", ", " with ")
     return name + f" ({row['returned']})" * (found != returned)

@@ -4,7 +4,7 @@
     python benchmarks/plots.py heads.json docs/heads.svg
 
 The kind of figure depends on the content of the JSON. The suffix of the figure is .svg, .png or
-.pdf. Lightness or shape also distinguish the colours, so that a figure can be read in grey.
+.pdf. Marks of different colours also differ in lightness or shape, so a figure is readable in grey.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Compare the cost of recording attention, with attnlens and other tools, with a plain forward.
+"""Measure the cost of recording attention with attnlens and other tools, in plain forward passes.
 
 ::
 

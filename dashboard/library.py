@@ -94,7 +94,7 @@ _MAX_UPLOADED_CHARACTERS: Final = 32_000_000
 """The largest size of all uploads as text. A match needs about four times as much memory."""
 _PIECE_BYTES: Final = 1 << 16
 _MAX_READERS: Final = 2
-"""The most uploads that are read at the same time. The pages of other uploads ask again later."""
+"""The most uploads that are read at the same time. The pages of other uploads try again later."""
 _UNSAFE_CHARACTERS: Final = re.compile(r"[^A-Za-z0-9._-]+")
 
 

@@ -1,4 +1,4 @@
-"""Audits of any model: screen all heads, and test which items its predictions depend on."""
+"""Audit any model: score its heads, and test which items the model's answers depend on."""
 
 from attnlens.audits.ablate import ablate
 from attnlens.audits.audit import audit

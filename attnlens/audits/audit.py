@@ -64,8 +64,8 @@ def audit(
     An item is a key of attention, such as a token. One forward pass with gradients scores every
     item of every head by gradient times attention. Claims are then made about the item and the
     items with the highest scores over all heads, about the most attended items, and about the items
-    that each of the highest-scoring heads attends to. To test a claim, its items are hidden
-    together from the model or the head, and `attnlens.evidence` compares the effect with that of
+    that each of the highest-scoring heads attends to. The items of a claim are hidden together from
+    the model or the head, and `attnlens.evidence` compares the effect with the effect of hiding
     other items. Each item is also hidden alone from all attention.
 
     Args:

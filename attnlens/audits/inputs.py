@@ -93,7 +93,7 @@ class AuditInput:
             ) from error
 
     def mask_tokens(self, every: int = 0) -> None:
-        """Replace tokens by mask tokens, for a masked language model and a text without any.
+        """Replace tokens by mask tokens, if the model predicts masked tokens and none is masked.
 
         Args:
             every: mask one of every ``every`` tokens; 0: mask only the last token.

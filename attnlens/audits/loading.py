@@ -29,7 +29,8 @@ _SAFELY: Final = {"local_files_only": True, "trust_remote_code": False}
 _CODE: Final = re.compile(
     r'(auto_map)|"_?(attn_implementation)\w*": (?:"[^"]*/|\{[^}]*/)',
 )
-"""Asks transformers to run code: of the folder, or of a kernel named ``owner/repository``."""
+"""The settings that make transformers run code of the folder, or of a kernel ``owner/repository``.
+"""
 _MAX_CONFIG_BYTES: Final = 16 << 20
 _BASE_MEMORY: Final = 4 << 30
 _MEMORY_PER_BYTE: Final = 20

@@ -63,8 +63,8 @@ class TokenEffect:
         before, after: the probability of the target, or of the most likely outcome, with the item
             visible and hidden.
         points: ``after`` minus ``before`` in percentage points.
-        nats: the Kullback-Leibler divergence in nats of all outcomes with the item hidden from
-            those with the item visible.
+        nats: the Kullback-Leibler divergence in nats between the probabilities of all outcomes with
+            the item visible and with the item hidden.
         sink: whether the item is left out of claims as a sink.
     """
 
@@ -123,10 +123,10 @@ class Placebo:
     """Lists of items that should not matter. Each list is tested as one claim.
 
     The items of ``random lists`` are drawn uniformly. The items of ``random heads`` are those that
-    random heads attend to, hidden from the whole model. The items of ``shuffled heads`` are those
-    that the same heads would attend to if the features of their keys were in a different order than
-    the features of their queries. ``rarest ids`` are the tokens of a text with the largest ids, and
-    ``longest words`` are its longest tokens.
+    random heads attend to, hidden from the whole model. For ``shuffled heads``, the features of the
+    keys of the same heads are reordered, and the items with the most attention are hidden.
+    ``rarest ids`` are the tokens of a text with the largest ids, and ``longest words`` are its
+    longest tokens.
     """
 
     kind: PlaceboKind

@@ -2,10 +2,10 @@
 
 A number and an embedding are converted to values that are treated as probabilities:
 
-- A number ``y`` becomes ``sigmoid((y - y of the full input) / s)``, and ``s`` is the change of the
-  number if all items are hidden.
-- An embedding, averaged over the visible items, becomes ``(1 + c) / 2``, and ``c`` is its cosine
-  similarity to the embedding of the full input.
+- A number ``y`` is converted to ``sigmoid((y - y of the full input) / s)``. The scale ``s`` is the
+  change of the number if all items are hidden.
+- An embedding, averaged over the visible items, is converted to ``(1 + c) / 2``. The number ``c``
+  is its cosine similarity to the embedding of the full input.
 """
 
 from __future__ import annotations
@@ -289,8 +289,8 @@ class Screening:
         attention: for each site, the attention ``(head, item)`` at the query from which the answer
             is read. If this query is unknown, it is the last query under a causal mask, and
             otherwise the mean over all queries is used.
-        shuffled: the attention if the features of the keys were in a different order than those of
-            the queries, for sites whose queries and keys were recorded.
+        shuffled: the attention after the features of the keys were put in a different order than
+            the features of the queries, for sites whose queries and keys were recorded.
         importance: gradient times attention ``(head, item)``, summed over queries; not negative.
         items: the positions that claims can name: not sinks, and not the answer's own position.
         left_out: padding, and the answer's own position.

@@ -1,1 +1,1 @@
-"""Ask a language model over HTTP; this package is independent of cricket and of explanations."""
+"""Send requests to language models. This package does not depend on cricket or explanations."""

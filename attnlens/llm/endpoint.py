@@ -114,7 +114,7 @@ class Endpoint:
 
     @property
     def sends_key(self) -> bool:
-        """Whether the key is sent, which needs TLS or an endpoint on this machine."""
+        """Whether there is a key and it may be sent: only over TLS or to this machine."""
         return self.key is not None and (self.base_url.startswith("https:") or self.is_local)
 
     def failure(self, problem: str, remedy: str | None = None) -> EndpointError:
@@ -348,7 +348,7 @@ def chosen_ids(
     clauses: Sequence[Clause],
     **settings: Any,
 ) -> tuple[list[str], bool]:
-    """Ask a language model to select clauses from a bank, and return the ids in its order.
+    """Ask a language model to select clauses from a bank, and return the ids in the model's order.
 
     Args:
         messages: the prompt with the bank.

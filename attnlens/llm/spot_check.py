@@ -29,7 +29,7 @@ from attnlens.files import Json
 from attnlens.render.safe import visible
 
 Answer = Literal["not borne out", "not in the data", "not read", "borne out"]
-"""The answers by priority. If parts of a statement have different answers, the earliest counts."""
+"""The answers by priority. If parts of a statement have different answers, the first one counts."""
 
 Label = tuple[str, str]
 Phrases = Mapping[str, "str | Label"]
@@ -42,7 +42,7 @@ _MAX_ROWS, _MAX_LABELS, _MAX_FACTS = 60, 12, 40
 """Limits on the labels or rows of one name, on the labels of a row, and on the numbers of a row."""
 
 _MAX_PAIRS, _MAX_EQUAL, _MAX_NUMBERS, _MAX_NAME_WORDS = 5000, 500, 60, 6
-"""Limits on combined pairs of numbers, facts with one value, numbers of a statement, name words."""
+"""Limits on number pairs to combine, facts with one value, numbers of a statement, name words."""
 MAX_LABEL_CHARACTERS, MAX_STATEMENT_CHARACTERS = 60, 1000
 
 _WORD: Final = re.compile(r"[^\W\d_]+\d*|\d+(?:\.\d+)*")
@@ -149,7 +149,7 @@ def _stem(word: str) -> str:
 
 @lru_cache(maxsize=1 << 14)
 def stems(text: str) -> tuple[str, ...]:
-    """Return the stems of the words in a key, a label or a text, which are used to compare them."""
+    """Return the stems of the words in a key, a label or a text; comparisons use the stems."""
     parted = re.sub(r"(?<=[a-z])(?=[A-Z])|_", " ", visible(text))
     return tuple(map(_stem, _WORD.findall(parted)))
 
@@ -430,7 +430,7 @@ class _Reading:
         return next(clause for clause in self.clauses if clause[0] <= at < clause[1])
 
     def _nearby_mentions(self, at: int) -> list[Mention]:
-        """Return the names in a clause, and for every other column the nearest name outside it."""
+        """Return the names in a clause, and the nearest names of other columns outside the clause."""
         low, high = self._clause(at)
         nearby = [mention for mention in self.mentions if low <= mention.start < high]
         before = [mention for mention in reversed(self.mentions) if mention.start < low]

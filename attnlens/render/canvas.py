@@ -193,7 +193,8 @@ def terminal_page(
 ) -> Callable[[Callable[..., None]], Renderer]:
     """Return a decorator that turns a function that fills a page into a `Renderer`.
 
-    The decorated function receives an empty page, and the document after `clean_all`.
+    The decorated function receives an empty page, and the document with its text cleaned for a
+    terminal (`clean_all`).
 
     Args:
         min_width, max_width: the limits of the page's width in columns. They also apply if the

@@ -1,4 +1,4 @@
-"""Draw heat maps, as drawings for the templates of HTML pages and as plotly figures.
+"""Prepare heat maps for the templates of HTML pages, and draw heat maps with plotly.
 
 Both use the same scale: the shade of a cell is the square root of value / darkest value. Small
 weights therefore stay visible. Maps that are drawn together share one darkest value. Every cell of
@@ -164,7 +164,7 @@ def short(label: str) -> str:
 
 
 _RAMP: Final = ("#f7fbff", "#c6dbef", "#6baed6", "#2171b5", "#08306b")
-"""The colours from light to dark. They differ in lightness, so that hue is not needed."""
+"""The colours from light to dark. They differ in lightness, so colour vision is not needed."""
 _SCALE_STEPS: Final = 32
 """The number of steps of the colour scale; colours between two steps are interpolated."""
 _MAX_MAPS: Final = 64

@@ -28,8 +28,7 @@ MAX_PROMPT_TOKENS: Final = 2000
 
 _PIECES: Final = re.compile(r"([A-Z][a-z]*)|([a-z]+)|(\d+)|\S", re.ASCII)
 _LETTERS: Final = {1: 2, 2: 6, 3: 3}
-"""Characters per token in names (1), lower-case words (2) and numbers (3), by group of `_PIECES`.
-"""
+"""The number of characters per token for each group of `_PIECES`: names, words and numbers."""
 
 _MAX_SOURCE_BYTES: Final = 1 << 20
 _MAX_MESSAGE_CHARACTERS: Final = 100_000
@@ -92,7 +91,7 @@ def token_bound(text: str) -> int:
 
 
 def new_nonce() -> str:
-    """Return 16 random digits for the tag of a fence; all such tags have as many tokens."""
+    """Return 16 random digits for a fence's tag. Their number of tokens is always the same."""
     return f"{secrets.randbelow(10**16):016d}"
 
 
@@ -145,9 +144,7 @@ def _compiled(source: str, name: str) -> Template:
 
 
 def _messages(template: Template, context: Json) -> Prompt:
-    """Render the blocks ``system`` and ``user``; without ``user``, the whole text is the user
-    message.
-    """
+    """Render the blocks ``system`` and ``user``. Without ``user``, all text is the user message."""
     # The data was escaped when it was encoded as JSON; escaping it again would change it.
     values = {**context, "data": Markup(context["data"])}
     blocks = template.blocks

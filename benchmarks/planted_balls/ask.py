@@ -32,7 +32,7 @@ from attnlens.cricket.predictor.window import window_batch
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """The question which past balls matter for a model's prediction of one ball.
+    """A question: which past balls matter for the model's prediction of one ball?
 
     Attributes:
         example: the id of the question.

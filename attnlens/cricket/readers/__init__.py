@@ -100,8 +100,8 @@ def read_matches(
         skipped: a list to which ``skip`` adds one error for each match or file that cannot be read.
 
     Raises:
-        MatchFileError: the source cannot be opened, or a match cannot be read and ``on_error`` is
-            ``stop``. The second error is raised during iteration.
+        MatchFileError: the source cannot be opened. During iteration, the error is also raised if a
+            match cannot be read and ``on_error`` is ``stop``.
         InputError: ``on_error`` is neither ``stop`` nor ``skip``.
     """
     if on_error not in ("stop", "skip"):
@@ -444,10 +444,7 @@ def _balls(match: Match) -> dict[BallReference, Delivery]:
 
 
 def _signature(source: str) -> tuple[int, int, int] | None:
-    """Return the modification time, size and inode of the file (of the zip, for a member of one).
-
-    Return ``None`` if there is no such file.
-    """
+    """Return the modification time, size and inode of a file or of its zip; ``None`` if missing."""
     try:
         status = os.stat(source if os.path.exists(source) else source.partition("::")[0])
     except OSError:

@@ -129,8 +129,7 @@ class InningsDraft:
         actual_delivery: str | None = None,
         non_boundary: bool = False,
     ) -> None:
-        """Append the next delivery and derive its label, legality, outcome and score from the
-        rules.
+        """Append the next delivery, with label, legality, outcome and score derived by rule.
 
         Args:
             over: the over number in the file, from 0.
@@ -191,7 +190,7 @@ class InningsDraft:
             self.legal_in_over += 1
 
     def _check_label(self, label: str, by_rule: str, actual: str) -> str:
-        """Return the label in the file, or 0.10 if a spreadsheet changed 0.10 to 0.1."""
+        """Return the label in the file. Restore a last zero that a spreadsheet removed (0.10)."""
         if self.labels_count_legal:
             if label != actual:
                 self._odd(f"ball {actual} by count is labelled {label}")
@@ -326,7 +325,7 @@ class MatchDraft:
         return self._without_wrong_lengths(match) if doubts else match
 
     def _without_wrong_lengths(self, match: Match) -> Match:
-        """Return the match, with the derived overs in each target that the balls contradict."""
+        """Return the match, with derived overs in the targets whose overs the balls contradict."""
         wrong = {
             statement.field: statement.derived
             for statement in match.statements

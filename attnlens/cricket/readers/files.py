@@ -193,7 +193,7 @@ class MatchFile:
 
     @property
     def expected(self) -> bool:
-        """Whether the name ends in ``.json`` or ``.csv``. Such a file must hold a match."""
+        """Whether the name ends in ``.json`` or ``.csv``, so that the file should hold matches."""
         return _is_expected(self.name)
 
     @property

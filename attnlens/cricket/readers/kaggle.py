@@ -545,7 +545,7 @@ class _MatchRows:
             facts["total"] = f"{score[0]}/{score[1]}"
 
     def _result_follows(self, scores: Sequence[tuple[int, int]]) -> bool:
-        """Return whether the result follows from the scores, so that rain changed no target."""
+        """Return whether the result agrees with the scores. Rain then did not change the target."""
         if len(scores) != _MAIN_INNINGS:
             return False
         margin, lead = self.draft.outcome.get("by", {}), scores[0][0] - scores[1][0]

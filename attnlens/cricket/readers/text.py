@@ -178,7 +178,7 @@ def date_from(text: str, *, day_first: bool = True) -> datetime.date | None:
 
 
 def is_rewritten(text: str) -> bool:
-    """Return whether a date ends with the year, because a spreadsheet rewrote it."""
+    """Return whether a date ends with the year, as in dates that a spreadsheet rewrote."""
     match = _NUMBERS.fullmatch(text.strip())
     return match is not None and len(match[1]) <= 2
 
@@ -269,8 +269,8 @@ def place_in_words(document: Json, path: JsonPath, nouns: Mapping[str | int, str
     """Describe a path in words, for example ``innings 2, over 14, delivery 3: runs.batter ``.
 
     Args:
-        nouns: the noun for one member of each list, by the list's key. If a member has an integer
-            at the key ``noun``, that integer is used instead of the member's position.
+        nouns: the noun for one member of each list, by the list's key. If the noun is also a key of
+            the member and its value is an integer, the integer is used instead of the position.
     """
     words: list[str] = []
     node: Any = document
@@ -294,7 +294,7 @@ class DoubledKey(Exception):
 
 
 def unique_keys(pairs: list[tuple[str, Any]]) -> Json:
-    """Build a dictionary from the key-value pairs of an object; for ``json.loads``.
+    """Build a dictionary from pairs, as the ``object_pairs_hook`` of ``json.loads``.
 
     Raises:
         DoubledKey: a key occurs twice. The error has no line, since `json` does not report it.
