@@ -7,12 +7,13 @@
     python benchmarks/recording.py --long               # one layer of 32,768 tokens, no table
 
 Models are built with random weights, and nothing is downloaded: 12 layers of width 768 as in GPT-2,
-and an ``nn.TransformerEncoder`` of 4 layers of width 128 with 120 tokens. Every way runs between
-two plain forward passes and is compared with their mean. Tables give the median of the ratios and
-its interval of at least 95% (the range for fewer than 6 pairs). Times are CPU times of one thread,
-or wall-clock times if ``--threads`` is more than 1. Memory is the peak minus the peak of the plain
-forward pass, measured in a separate process for each way. The other tools are installed by ``pip
-install -e .[bench]``; the table says which are missing. The exit status is 1 if a budget is missed.
+and an ``nn.TransformerEncoder`` of 4 layers of width 128 with 120 tokens. Every way of recording
+runs between two plain forward passes and is compared with their mean. Tables give the median of the
+ratios and an interval that covers it with at least 95% (the range for fewer than 6 pairs). Times
+are CPU times of one thread, or wall-clock times if ``--threads`` is more than 1. Memory is the peak
+minus the peak of the plain forward pass, in a separate process for each way. ``pip install -e
+.[bench]`` installs the other tools, and the table says which are missing. The exit status is 1 if a
+budget is missed.
 """
 
 from __future__ import annotations

@@ -430,7 +430,11 @@ class _Reading:
         return next(clause for clause in self.clauses if clause[0] <= at < clause[1])
 
     def _nearby_mentions(self, at: int) -> list[Mention]:
-        """Return the names in a clause, and the nearest names of other columns outside the clause."""
+        """Return the names that apply to a clause.
+
+        These are the names in the clause. For a column without such a name, it is the nearest name
+        outside the clause.
+        """
         low, high = self._clause(at)
         nearby = [mention for mention in self.mentions if low <= mention.start < high]
         before = [mention for mention in reversed(self.mentions) if mention.start < low]

@@ -93,7 +93,7 @@ def _visible(character: str) -> str:
 
 
 def printable(text: str) -> str:
-    """Remove invisible and control characters. A text may be passed in parts."""
+    """Remove invisible and control characters; each character is treated alone."""
     return "".join(map(_visible, text))
 
 
