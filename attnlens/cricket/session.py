@@ -545,7 +545,9 @@ def story(
     """Return the story of a match: win probabilities, turning points, and players' results.
 
     Args:
-        match, model, history: as in `explain`.
+        match: as in `explain`.
+        model: as in `explain`.
+        history: as in `explain`.
         evidence: whether to test the claims about turning points and the most surprising balls.
 
     Raises:
@@ -569,7 +571,10 @@ def what_if(
     """Return the model's forecast for one ball if something had been different.
 
     Args:
-        match, innings, model, history: as in `explain`.
+        match: as in `explain`.
+        innings: as in `explain`.
+        model: as in `explain`.
+        history: as in `explain`.
         ball: as in `explain`, but required. ``"next"`` needs no batter and no bowler.
         bowler: another bowler, by name or registry id: a player of the match or of the ratings.
         batter: another batter, by name or registry id.
@@ -601,7 +606,9 @@ def next_over(
     """Return the encoder-decoder's forecast for an over, as printed by ``attnlens over --json``.
 
     Args:
-        match, innings, history: as in `explain`.
+        match: as in `explain`.
+        innings: as in `explain`.
+        history: as in `explain`.
         over: the number of the over in the file, from 0, or ``"last"``. ``"next"`` is the over in
             progress or the next unbowled over. ``"2:12"`` is over 12 of the second innings.
         model: the path of an encoder-decoder's checkpoint, or ``cricket`` (the default).

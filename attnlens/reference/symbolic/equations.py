@@ -357,10 +357,9 @@ def trace(
         print(attnlens.trace(model, torch.randn(3, 8)))
 
     numpy recomputes each equation from the values on its right-hand side. The result is compared
-    with the model's result.
+    with the model's result. The parameters that are not listed here are those of `describe`.
 
     Args:
-        module, inputs, name, names, axes, batched, by_name: as in `describe`.
         labels: the labels along each named axis, if known.
         caption: one line that describes the input.
 
