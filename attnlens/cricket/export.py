@@ -459,7 +459,6 @@ def _ray_pool(workers: int) -> Iterator[_Submit]:
     """A pool of Ray workers with one CPU each, which use the same file paths as this process."""
     # No usage statistics are sent, and a local cluster needs no password.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
     try:
         import ray
     except ImportError:
