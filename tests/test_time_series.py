@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import pytest
 import torch
-from command_line import REPOSITORY
 from needed import skip_without
 from torch import Tensor, nn
 
@@ -181,18 +179,6 @@ def test_what_is_not_known_is_said() -> None:
         )
     with pytest.raises(RecordingError, match="record the whole model, not its encoder"):
         with_steps(alone, encoder)
-
-
-@pytest.mark.filterwarnings("ignore")  # of transformers, of itself
-def test_the_examples_of_the_page_run() -> None:
-    text = (REPOSITORY / "docs" / "time_series.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"^```python\n(.*?)^```", text, flags=re.M | re.S)
-    assert len(blocks) == 3
-    names: dict[str, Any] = {}
-    for block in blocks:
-        if "attnlens.audit(" in block and not hasattr(attnlens, "audit"):
-            continue
-        exec(compile(block, "docs/time_series.md", "exec"), names)
 
 
 @pytest.mark.filterwarnings("ignore")  # of pytorch-forecasting, of itself

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import re
-import shlex
 from pathlib import Path
 
 import pytest
-from command_line import REPOSITORY, Here, run_process
+from command_line import Here, run_process
 
 import attnlens
 
@@ -71,18 +69,3 @@ def test_what_cannot_be_asked_is_said_in_one_line(
     assert answer.err.count("\n") == 1
     assert said in answer.err
     assert attnlens_here.files() == []
-
-
-def test_the_examples_of_the_document_work(attnlens_here: Here) -> None:
-    text = (REPOSITORY / "docs" / "over.md").read_text(encoding="utf-8")
-    text = text[text.index("## What if\n") :]
-    shell, python = (
-        re.findall(rf"```{name}\n(.*?)```", text, re.DOTALL)[0] for name in ("sh", "python")
-    )
-    assert len(shell.splitlines()) >= 5
-    attnlens_here.patch.chdir(REPOSITORY)
-    for line in shell.splitlines():
-        program, *words = shlex.split(line)
-        assert program == "attnlens"
-        assert attnlens_here.good(*words)
-    exec(compile(python, "docs/over.md", "exec"), {"attnlens": attnlens})
