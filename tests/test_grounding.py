@@ -247,23 +247,6 @@ def test_what_is_not_in_the_data_is_a_fault(here: Here) -> None:
     assert "not in the data: 1" in told.out
 
 
-def test_neither_torch_nor_numpy_is_imported(here: Here) -> None:
-    code = (
-        "import sys; from attnlens.cli import main; status = main(sys.argv[1:]); "
-        "print(status, *sorted({'torch', 'numpy', 'pydantic'} & sys.modules.keys()))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code, "check", "rivers.csv", "good.txt"],
-        cwd=here.folder,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-        env=clean_environment(),
-    )
-    assert done.stdout.splitlines()[-1] == "0"
-
-
 def test_strict_wants_something_read(here: Here) -> None:
     assert here("check", "rivers.csv", "drivel.txt").status == 0
     for text in ("drivel.txt", "empty.txt"):

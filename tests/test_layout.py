@@ -19,6 +19,7 @@ import attnlens
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 PACKAGE = REPOSITORY / "attnlens"
+FACTS = "tests/passages/rivers.csv"
 
 # The rooms from the ground up, with the libraries that each may name. A room imports itself and
 # rooms that stand before it, nothing else; one that is not listed fails the test.
@@ -153,6 +154,7 @@ def imports_of(path: Path) -> RealImports:
 def run_python(code: str, **environment: str) -> str:
     done = subprocess.run(
         [sys.executable, "-c", code],
+        cwd=REPOSITORY,
         capture_output=True,
         text=True,
         encoding="utf-8",
@@ -277,14 +279,21 @@ def test_the_core_needs_no_cricket() -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [None, ["--help"], ["--version"], ["schema"], ["explain", "-h"]]
+    "asked",
+    [
+        "import attnlens",
+        "import attnlens.cricket.readers",
+        *(
+            f"from attnlens.cli import main; main({words.split()!r})"
+            for words in ("--help", "--version", "schema", "explain -h", f"check {FACTS} {FACTS}")
+        ),
+    ],
 )
-def test_cheap_questions_load_nothing_heavy(arguments: list[str] | None) -> None:
-    asked = "" if arguments is None else f"from attnlens.cli import main; main({arguments!r})"
+def test_cheap_questions_load_nothing_heavy(asked: str) -> None:
     printed = run_python(
-        "import json, sys, attnlens\n"
+        "import json, sys\n"
         "try:\n"
-        f"    {asked or 'pass'}\n"
+        f"    {asked}\n"
         "except SystemExit: pass\n"
         "print()\n"
         "print(json.dumps(sorted({name.partition('.')[0] for name in sys.modules})))\n"

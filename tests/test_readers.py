@@ -5,8 +5,6 @@ from __future__ import annotations
 import datetime
 import os
 import re
-import subprocess
-import sys
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -220,14 +218,6 @@ def test_lines_of_values() -> None:
     assert line_of(text, ("a2",)) == 5
     assert line_of(text, ("z", 1)) == 6
     assert line_of(text, ("a", 1, "c", "d")) == 4
-
-
-def test_readers_import_nothing_heavy() -> None:
-    code = "import sys, attnlens.cricket.readers; print(*sys.modules)"
-    loaded = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    ).stdout.split()
-    assert not {"torch", "numpy", "pandas", "pyarrow", "pydantic"} & set(loaded)
 
 
 def notes_of(folder: Path, content: dict[str, Any]) -> tuple[str, ...]:
