@@ -20,7 +20,8 @@ import numpy as np
 import pytest
 import torch
 from command_line import Here, clean_environment, command, heed_interrupts
-from dashboard_server import recorded
+from dashboard_server import recorded, until
+from model_folders import WORDS, small_gpt
 from needed import skip_without
 
 from attnlens.cli.recordings import _append
@@ -50,13 +51,6 @@ def ended(one: subprocess.Popen[bytes]) -> tuple[int, str]:
     """The exit status of a process, and what it said on stderr."""
     _, said = one.communicate(timeout=LONGEST_WAIT)
     return one.returncode, (said or b"").decode()
-
-
-def until(holds: Callable[[], object]) -> None:
-    end = time.monotonic() + LONGEST_WAIT
-    while not holds():
-        assert time.monotonic() < end, "waited too long"
-        time.sleep(0.005)
 
 
 def parts_in(folder: Path) -> list[Path]:
@@ -241,18 +235,7 @@ def test_parts_are_deleted_once_nobody_else_can_be_writing_them(tmp_path: Path) 
 
 def test_a_file_of_audits_has_one_writer(attnlens_here: Here) -> None:
     skip_without("transformers")
-    from test_audit_command import WORDS, saved
-    from transformers import GPT2Config, GPT2LMHeadModel
-
-    sizes: dict[str, Any] = {
-        "n_layer": 1,
-        "n_head": 1,
-        "n_embd": 8,
-        "vocab_size": 20,
-        "n_positions": 24,
-    }
-    model = GPT2LMHeadModel(GPT2Config(**sizes, bos_token_id=2, eos_token_id=2))
-    folder = saved(attnlens_here.folder / "gpt", model)
+    folder = small_gpt(attnlens_here.folder / "gpt")
     Path("texts.txt").write_text(" ".join(WORDS[:8]), encoding="utf-8")
     out = attnlens_here.folder / "audits.jsonl"
     out.write_bytes(b'{"model":')  # a line that the other process is writing
