@@ -29,7 +29,6 @@ from attnlens.evidence.trial import N_CONTROL_SETS, GatheredEvidence, Trial, gat
 from attnlens.evidence.verdict import (
     CHANCE,
     ELSEWHERE,
-    OPPOSITE,
     benjamini_hochberg,
     fixed_sequence,
     too_few,
@@ -137,50 +136,6 @@ def test_claims_drawn_like_their_controls_are_seldom_supported() -> None:
         total += len(found.tests)
     assert total == 240
     assert hits / total <= 0.05
-
-
-def test_a_sentence_with_the_wrong_direction_is_contradicted() -> None:
-    predict = additive(weights_with((103, 117)))
-    asked = [claim(103, 117, raises=(1,)), claim(103, 117, raises=(0, 2)), claim(103, 117)]
-    right, wrong, silent = gather(predict, asked, EVERY, items=ITEMS).tests
-    assert right.points[1] < 0 < wrong.points[[0, 2]].sum()
-    assert (right.verdict, right.reason) == ("supported", None)
-    assert (wrong.verdict, wrong.reason) == ("contradicted", OPPOSITE)
-    assert silent.verdict == "supported"
-    # What chance does as well has no direction to be wrong in.
-    idle = gather(predict, [claim(101, 105, raises=(0,))], EVERY, items=ITEMS).tests[0]
-    assert idle.verdict == "not better than chance"
-
-
-def test_of_one_outcome_only_its_own_change_counts() -> None:
-    table = weights_with(())
-    table[[3, 4], 1] = 1.0
-    table[[10, 11], 1] = -1.0
-    asked = [claim(103, 104), claim(110, 111)]
-    raising, lowering = gather(additive(table), asked, EVERY, items=ITEMS, outcome=1).tests
-    assert raising.verdict == "supported"
-    assert (lowering.verdict, lowering.reason) == ("contradicted", OPPOSITE)
-    assert lowering.p == 1.0
-    elsewhere = gather(additive(table), asked, EVERY, items=ITEMS).tests
-    assert [one.verdict for one in elsewhere] == ["supported"] * 2
-
-
-def test_what_could_not_have_been_supported_cannot_be_told() -> None:
-    strong = additive(weights_with((103,)))
-    # One of thirty has p 1/30 at best, which two claims cannot share.
-    both = gather(strong, [claim(104), claim(105)], EVERY, items=ITEMS).tests
-    assert {(one.verdict, one.reason) for one in both} == {("cannot be told", too_few("items"))}
-    # The claim that is tested first pays for no other.
-    asked = [claim(103, first=True), claim(104), claim(105)]
-    first, *_ = gather(strong, asked, EVERY, items=ITEMS).tests
-    assert first.verdict == "cannot be told", "1 of 30 is above its level, 0.03"
-    items = tuple(range(36))
-    predict = additive(np.vstack([weights_with(()), np.zeros((5, 3)), [[0, 1.0, 0]]]))
-    told = [Claim(text="x", removed=(item,), window=items, first=item == 35) for item in (35, 4, 5)]
-    first, *others = gather(predict, told, {"all": items}, items=items).tests
-    assert (first.verdict, first.p) == ("supported", 1 / 36)
-    assert first.q == pytest.approx(0.05 / 0.03 / 36)
-    assert {one.verdict for one in others} == {"cannot be told"}
 
 
 @settings(max_examples=50)

@@ -35,8 +35,6 @@ from attnlens.evidence.verdict import (
     OPPOSITE,
     TOO_FEW_LIKE_IT,
     TOO_SMALL,
-    benjamini_hochberg,
-    fixed_sequence,
     none_matters,
     noticeable,
     others_do_more,
@@ -184,11 +182,6 @@ def test_each_family_has_its_own_q_and_the_first_claim_its_own_level() -> None:
     assert [test.q for test in found] == pytest.approx([0.5, 0.024, 0.03, 0.02, 0.04, 0.03])
     assert [test.p for test in found] == [test.p for test in tests]
     assert q_over(tests) == pytest.approx([0.5, 0.024, 0.027, 0.027, 0.04, 0.03])
-    assert benjamini_hochberg([0.04, 0.01, 0.9, 0.02]) == pytest.approx([0.16 / 3, 0.04, 0.9, 0.04])
-    # If the first claim fails, the others share the rest of the level.
-    for first, own, other in ((0.03, 0.05, 0.01), (0.031, 0.155 / 3, 0.025)):
-        q_first, q_others = fixed_sequence(first, [0.01])
-        assert [q_first, *q_others] == pytest.approx([own, other])
 
 
 @pytest.mark.parametrize(
