@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import torch
 from claim_cases import EVERY, ITEMS, Floats, Predict, additive, claim
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from refused import refused
@@ -140,6 +140,7 @@ def test_claims_drawn_like_their_controls_are_seldom_supported() -> None:
 
 @settings(max_examples=50)
 @given(st.lists(st.floats(1e-6, 1), min_size=1, max_size=12), st.floats(1e-6, 1))
+@example([0.01], 0.03)
 def test_q_is_of_the_whole_family(p_values: list[float], first: float) -> None:
     assert benjamini_hochberg(p_values) == pytest.approx(false_discovery_control(p_values))
     own, others = fixed_sequence(first, p_values)
