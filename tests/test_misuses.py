@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -91,25 +89,6 @@ def of_another_model() -> None:
         MODEL(X)
 
 
-def a_truncated_file(folder: Path) -> None:
-    RECORDING.save(folder / "run.safetensors")
-    whole = (folder / "run.safetensors").read_bytes()
-    (folder / "cut.safetensors").write_bytes(whole[: len(whole) // 2])
-    attnlens.load_recording(folder / "cut.safetensors")
-
-
-def weights_of_a_model(folder: Path) -> None:
-    from safetensors.torch import save_file
-
-    save_file({"weight": torch.ones(2, 2)}, folder / "model.safetensors")
-    attnlens.load_recording(folder / "model.safetensors")
-
-
-def a_picture(folder: Path) -> None:
-    (folder / "cat.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(64))
-    attnlens.load_recording(folder / "cat.png")
-
-
 MISUSES: dict[str, Callable[..., Any]] = {
     # What is recorded.
     "a tensor for a model": lambda: recording_of(X, X),
@@ -130,11 +109,6 @@ MISUSES: dict[str, Callable[..., Any]] = {
     "a label there is not": lambda: RECORD.labelled(key=list("ABCDEF")).sel(key="a"),
     "too few labels": lambda: RECORD.labelled(key=["a", "b"]),
     "labels for no axis": lambda: RECORDING.labelled(token=list("ABCDEF")),
-    # What is read from a file.
-    "no file": lambda folder: attnlens.load_recording(folder / "no"),
-    "a truncated file": a_truncated_file,
-    "another file": a_picture,
-    "weights of a model": weights_of_a_model,
     "a recording loaded": lambda: attnlens.load_recording(RECORDING),
     # What is analysed.
     "a recording of several": lambda: attention.entropy(RECORDING),
@@ -157,12 +131,8 @@ MISUSES: dict[str, Callable[..., Any]] = {
 }
 
 
-def test_a_misuse_is_told_in_one_line_with_the_choices(tmp_path: Path, snapshot: Any) -> None:
-    messages = {}
-    for name, misuse in MISUSES.items():
-        inputs = [tmp_path] if "folder" in misuse.__code__.co_varnames[:1] else []
-        message = refused(AttnlensError, misuse, *inputs).replace(str(tmp_path), "FOLDER")
-        messages[name] = re.sub(r"(?<=a recording) \(.*?\)(?=;)", "", message)
+def test_a_misuse_is_told_in_one_line_with_the_choices(snapshot: Any) -> None:
+    messages = {name: refused(AttnlensError, misuse) for name, misuse in MISUSES.items()}
     assert messages == snapshot
 
 
