@@ -11,6 +11,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
+from torch_layers import give_attention
 
 from attnlens.cricket.predictor.relations import RELATIONS, RelationAttention
 from attnlens.cricket.predictor.temporal import causal
@@ -143,10 +144,8 @@ def test_multi_head_attention_equals_torchs(heads: int, queries: int, keys: int)
     torch.manual_seed(heads)
     ours = MultiHeadAttention(12, heads)
     theirs = nn.MultiheadAttention(12, heads, bias=False, batch_first=True)
-    assert ours.W_O is not None
     with torch.no_grad():
-        theirs.in_proj_weight.copy_(torch.cat([ours.W_Q, ours.W_K, ours.W_V], 1).T)
-        theirs.out_proj.weight.copy_(ours.W_O.T)
+        give_attention(theirs, ours)
     x, context = random(2, queries, 12), random(2, keys, 12, seed=1)
     bias = random(queries, keys, seed=2)
     expected, weights = theirs(x, context, context, attn_mask=bias, average_attn_weights=False)

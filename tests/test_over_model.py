@@ -8,6 +8,7 @@ import pytest
 import torch
 from overs import SIZES, inputs, small_model
 from torch import Tensor, nn
+from torch_layers import give_attention, give_feed_forward
 
 import attnlens
 from attnlens.cricket.over.encoder_decoder import (
@@ -15,33 +16,16 @@ from attnlens.cricket.over.encoder_decoder import (
     PAD,
     START,
     Choice,
-    FeedForward,
     OverModel,
     OverSizes,
     decode,
 )
 from attnlens.recording.probe import steps_told_to
-from attnlens.reference.attention import MultiHeadAttention
 
 # Torch's layers know heads that share the width between them, so here d = heads * d_k.
 SHARED = OverSizes(
     history=13, features=5, d=12, heads=3, d_k=4, ff=17, context=7, tokens=24, length=6
 )
-
-
-def copy_attention(own: MultiHeadAttention, theirs: nn.MultiheadAttention) -> None:
-    theirs.in_proj_weight.copy_(torch.cat([own.W_Q, own.W_K, own.W_V], 1).T)
-    assert own.W_O is not None
-    theirs.out_proj.weight.copy_(own.W_O.T)
-    theirs.in_proj_bias.zero_()
-    theirs.out_proj.bias.zero_()
-
-
-def copy_feed_forward(own: FeedForward, layer: nn.Module) -> None:
-    layer.linear1.weight.copy_(own.W_1.T)
-    layer.linear1.bias.copy_(own.b_1)
-    layer.linear2.weight.copy_(own.W_2.T)
-    layer.linear2.bias.copy_(own.b_2)
 
 
 def waves(length: int, width: int) -> Tensor:
@@ -62,11 +46,11 @@ def by_torch(
     options = {"dropout": 0.0, "batch_first": True}
     encoder = nn.TransformerEncoderLayer(sizes.d, sizes.heads, sizes.ff, **options).eval()
     decoder = nn.TransformerDecoderLayer(sizes.d, sizes.heads, sizes.ff, **options).eval()
-    copy_attention(model.encoder.attention, encoder.self_attn)
-    copy_feed_forward(model.encoder.feed_forward, encoder)
-    copy_attention(model.decoder.self_attention, decoder.self_attn)
-    copy_attention(model.decoder.cross_attention, decoder.multihead_attn)
-    copy_feed_forward(model.decoder.feed_forward, decoder)
+    give_attention(encoder.self_attn, model.encoder.attention)
+    give_feed_forward(encoder, model.encoder.feed_forward)
+    give_attention(decoder.self_attn, model.decoder.self_attention)
+    give_attention(decoder.multihead_attn, model.decoder.cross_attention)
+    give_feed_forward(decoder, model.decoder.feed_forward)
     for theirs, own in (
         (encoder.norm1, model.encoder.norm_1),
         (encoder.norm2, model.encoder.norm_2),

@@ -7,15 +7,13 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
+from torch_layers import give_attention, give_feed_forward
 
 import attnlens
-from attnlens.reference.attention import MultiHeadAttention
 from attnlens.reference.transformer import (
     BOS,
     EOS,
     PAD,
-    DecoderBlock,
-    EncoderBlock,
     Seq2Seq,
     Seq2SeqSizes,
     sinusoids,
@@ -60,26 +58,6 @@ def test_positions_are_the_waves_of_the_equation(length: int, width: int, base: 
     np.testing.assert_allclose(found.numpy(), expected, atol=1e-6)
 
 
-def _give(theirs: nn.MultiheadAttention, ours: MultiHeadAttention) -> None:
-    """Our weights to torch's module; ours has no output matrix, so theirs is the identity."""
-    assert ours.W_O is None
-    theirs.in_proj_weight.copy_(torch.cat([ours.W_Q, ours.W_K, ours.W_V], 1).T)
-    theirs.in_proj_bias.zero_()
-    theirs.out_proj.weight.copy_(torch.eye(ours.d))
-    theirs.out_proj.bias.zero_()
-
-
-def _give_rest(
-    theirs: nn.TransformerEncoderLayer | nn.TransformerDecoderLayer,
-    ours: EncoderBlock | DecoderBlock,
-) -> None:
-    feed = ours.feed_forward
-    theirs.linear1.weight.copy_(feed.W_1.T)
-    theirs.linear1.bias.copy_(feed.b_1)
-    theirs.linear2.weight.copy_(feed.W_2.T)
-    theirs.linear2.bias.copy_(feed.b_2)
-
-
 def _moved(model: nn.Module) -> None:
     """Biases, gammas and betas that are not where they begin."""
     for number, one in enumerate(model.parameters()):
@@ -97,8 +75,8 @@ def test_the_model_is_torchs_own_layers_put_together() -> None:
     memory = model.E_source[source] + places
     for block in model.encoder:
         theirs = nn.TransformerEncoderLayer(12, 3, 20, dropout=0.0, batch_first=True).double()
-        _give(theirs.self_attn, block.self_attention)
-        _give_rest(theirs, block)
+        give_attention(theirs.self_attn, block.self_attention)
+        give_feed_forward(theirs, block.feed_forward)
         theirs.norm1.load_state_dict(block.add_attention.norm.state_dict())
         theirs.norm2.load_state_dict(block.add_feed_forward.norm.state_dict())
         memory = theirs(memory, src_key_padding_mask=hidden)
@@ -106,9 +84,9 @@ def test_the_model_is_torchs_own_layers_put_together() -> None:
     later = torch.ones(7, 7, dtype=torch.bool).triu(1)
     for block in model.decoder:
         layer = nn.TransformerDecoderLayer(12, 3, 20, dropout=0.0, batch_first=True).double()
-        _give(layer.self_attn, block.self_attention)
-        _give(layer.multihead_attn, block.cross_attention)
-        _give_rest(layer, block)
+        give_attention(layer.self_attn, block.self_attention)
+        give_attention(layer.multihead_attn, block.cross_attention)
+        give_feed_forward(layer, block.feed_forward)
         layer.norm1.load_state_dict(block.add_self.norm.state_dict())
         layer.norm2.load_state_dict(block.add_cross.norm.state_dict())
         layer.norm3.load_state_dict(block.add_feed_forward.norm.state_dict())
