@@ -106,6 +106,7 @@ SCORED: dict[str, Callable[[Parts, Tensor], Tensor]] = {
     "hard_onehot": lambda _, scores: F.one_hot(scores.argmax(-1), N).float(),
     "relu2": lambda _, scores: F.relu(scores) ** 2 / N,
     "sigmoid": lambda _, scores: torch.sigmoid(scores - 2),
+    "log": lambda _, scores: F.log_softmax(scores, -1).exp(),
     "lse": lambda _, scores: torch.exp(scores - torch.logsumexp(scores, -1, keepdim=True)),
     "uniform_mix": lambda _, scores: 0.9 * scores.softmax(-1) + 0.1 / N,
     "convolved_heads": lambda it, scores: F.conv2d(scores.softmax(-1), it.mix[:, :, None, None]),
@@ -145,6 +146,12 @@ def sparsemax(_: Parts, scores: Tensor) -> Tensor:
     c = z.cumsum(-1) - 1
     sup = (torch.arange(1, N + 1) * z > c).sum(-1, keepdim=True)
     return (scores - c.gather(-1, sup - 1) / sup).clamp(min=0)
+
+
+@scored
+def divided(_: Parts, scores: Tensor) -> Tensor:
+    e = (scores - scores.amax(-1, keepdim=True)).exp()
+    return e / e.sum(-1, keepdim=True)
 
 
 @scored
@@ -708,9 +715,18 @@ def mapped_over_heads(it: Parts, x: Tensor) -> Tensor:
 
 
 @attention
-def product_in_place(it: Parts, x: Tensor) -> Tensor:
-    q, k, v = (part.flatten(0, 1) for part in it.sp(x))
-    w = torch.zeros(B * H, N, N).baddbmm_(q, k.mT).exp_()
-    w = w / w.sum(2, keepdim=True)
+def in_place(it: Parts, x: Tensor) -> Tensor:
+    q, k, v = (part.flatten(0, 1).detach() for part in it.sp(x))
+    w = torch.zeros(B * H, N, N).baddbmm_(q, k.mT)
+    w.sub_(w.amax(2, keepdim=True)).exp_()
+    w.div_(w.sum(2, keepdim=True))
     it.weigh(w.view(B, H, N, N), "bhqk")
     return it.jn((w @ v).view(B, H, N, D))
+
+
+@attention
+def softmax_into(it: Parts, x: Tensor) -> Tensor:
+    q, k, v = (part.detach() for part in it.sp(x))
+    w = torch.empty(B, H, N, N)
+    torch.softmax(q @ k.mT, -1, out=w)
+    return it.weighed(w, v)

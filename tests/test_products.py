@@ -29,53 +29,20 @@ EXACT = 2e-5
 Array = NDArray[np.float64]
 
 
-def into(logits: Tensor) -> Tensor:
-    out = torch.empty_like(logits)
-    torch.softmax(logits, -1, out=out)
-    return out
-
-
-def divided(logits: Tensor) -> Tensor:
-    exponentials = (logits - logits.amax(-1, keepdim=True)).exp()
-    return exponentials / exponentials.sum(-1, keepdim=True)
-
-
-def in_place(logits: Tensor) -> Tensor:
-    logits = logits.clone()
-    logits.sub_(logits.amax(-1, keepdim=True)).exp_()
-    return logits.div_(logits.sum(-1, keepdim=True))
-
-
-WAYS: dict[str, Callable[[Tensor], Tensor]] = {
-    "torch": lambda logits: torch.softmax(logits, dim=-1),
-    "other axis": lambda logits: logits.transpose(-1, -2).softmax(-2).transpose(-1, -2),
-    "divided": divided,
-    "exp": lambda logits: torch.exp(logits) / torch.exp(logits).sum(-1, keepdim=True),
-    "log": lambda logits: F.log_softmax(logits, -1).exp(),
-    "log-sum": lambda logits: (logits - logits.logsumexp(-1, keepdim=True)).exp(),
-}
-WITHOUT_GRADIENTS = {"out": into, "in place": in_place}
-
-
 class ByHand(nn.Module):
     """softmax(QKᵀ) V, written out; queries are keys and values too."""
 
-    def __init__(self, way: str = "torch") -> None:
-        super().__init__()
-        self.way = way
-
     def forward(self, q: Tensor) -> Tensor:
-        normalise = (WAYS | WITHOUT_GRADIENTS)[self.way]
-        self.weights = normalise(q @ q.transpose(-1, -2) / q.shape[-1] ** 0.5)
+        self.weights = torch.softmax(q @ q.transpose(-1, -2) / q.shape[-1] ** 0.5, -1)
         return self.weights @ q
 
 
 class Two(nn.Module):
     """Attention by hand, then torch's."""
 
-    def __init__(self, way: str = "torch") -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self.by_hand, self.other = ByHand(way), Calls()
+        self.by_hand, self.other = ByHand(), Calls()
 
     def forward(self, q: Tensor) -> Tensor:
         q = q + self.by_hand(q)
@@ -112,11 +79,10 @@ EDITS: dict[str, tuple[dict[str, Any], Callable[[Array], Array]]] = {
 
 
 @pytest.mark.parametrize("name", EDITS)
-@pytest.mark.parametrize("way", [*WAYS, *WITHOUT_GRADIENTS])
 @torch.no_grad()
-def test_weights_written_out_are_changed(way: str, name: str) -> None:
+def test_weights_written_out_are_changed(name: str) -> None:
     edit, change = EDITS[name]
-    model = ByHand(way)
+    model = ByHand()
     (q,) = tensors(B, H, L, D)
     plain = model(q)
     with (
@@ -136,11 +102,10 @@ def test_weights_written_out_are_changed(way: str, name: str) -> None:
     assert torch.equal(model(q), plain)
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_gradients_flow_through_changed_weights(way: str) -> None:
+def test_gradients_flow_through_changed_weights() -> None:
     (q,) = tensors(B, H, L, D)
     one, other = q.clone().requires_grad_(), q.clone().requires_grad_()
-    model = ByHand(way)
+    model = ByHand()
     with intervene(model, replace=lambda weights: weights.tril() ** 2):
         model(one).sum().backward()
     ((other @ other.mT / D**0.5).softmax(-1).tril() ** 2 @ other).sum().backward()
@@ -265,9 +230,9 @@ class OfByHand:
 class Blocks(nn.Module):
     """Attention by hand that keeps its weights, twice; then torch's."""
 
-    def __init__(self, way: str = "torch") -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self.blocks, self.other = nn.ModuleList([ByHand(way), ByHand(way)]), Calls()
+        self.blocks, self.other = nn.ModuleList([ByHand(), ByHand()]), Calls()
 
     def forward(self, q: Tensor) -> Tensor:
         for block in self.blocks:
@@ -297,9 +262,9 @@ def test_an_adapter_speaks_for_its_modules() -> None:
 class Model(nn.Module):
     """Attention by hand of one head, and beside it attention that is known."""
 
-    def __init__(self, way: str, beside: str, batched: bool) -> None:
+    def __init__(self, beside: str, batched: bool) -> None:
         super().__init__()
-        self.mixer, self.beside, self.batched = ByHand(way), beside, batched
+        self.mixer, self.beside, self.batched = ByHand(), beside, batched
         self.known = nn.MultiheadAttention(8, 2, batch_first=True).eval()
         self.probe = AttentionProbe()
 
@@ -318,10 +283,9 @@ SITES = {"module": "known", "sdpa": "Model", "probe": "probe"}
 
 @pytest.mark.parametrize("beside", SITES)
 @pytest.mark.parametrize("batched", [True, False])
-@pytest.mark.parametrize("way", [*WAYS, *WITHOUT_GRADIENTS])
 @torch.no_grad()
-def test_attention_beside_attention(way: str, batched: bool, beside: str, tmp_path: Path) -> None:
-    model, site = Model(way, beside, batched), SITES[beside]
+def test_attention_beside_attention(batched: bool, beside: str, tmp_path: Path) -> None:
+    model, site = Model(beside, batched), SITES[beside]
     (x,) = tensors(2, 5, 8)
     with record(model, to=tmp_path / "folder") as recording:
         model(x)
