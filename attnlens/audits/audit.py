@@ -75,13 +75,15 @@ def audit(
         inputs: one text or several texts, which need a tokenizer; or tensors whose first axis is
             the batch. Give one tensor, a sequence of tensors, or a mapping from argument names.
         tokens: a Hugging Face tokenizer, or the labels of the items.
-        target: a class by name or number; the next token or the token at ``[MASK]``, by text or
-            number; ``"step 3"`` or ``"step 3, channel 1"`` of a forecast; ``"embedding"``; or a
-            function of the output that returns numbers ``(batch,)``, or probabilities or logits
-            ``(batch, outcome)``. None: the most likely token or class, the first step, or the
-            embedding of a model without an output head; see `attnlens.audits.screen`. If a text for
-            a masked language model has no ``[MASK]``, its last token is masked. For an
-            encoder-decoder, the target is the first token of its output.
+        target: the part of the output to explain. For a classifier, the name or number of a class.
+            For a language model, the text or number of the next token, or of the token at
+            ``[MASK]``. For a forecast, ``"step 3"`` or ``"step 3, channel 1"``. ``"embedding"``
+            is the embedding. A function of the output may return one number per input
+            ``(batch,)``, or the probabilities or logits of outcomes ``(batch, outcome)``. None: the
+            most likely token or class, the first step, or the embedding of a model without an
+            output head; see `attnlens.audits.screen`. If a text for a masked language model has no
+            ``[MASK]``, its last token is masked. For an encoder-decoder, the target is the first
+            token of its output.
         layers: report only heads of these layers; None: all layers.
         heads: the number of heads to make claims about.
         sinks: positions of items to leave out of claims, in addition to special tokens; None: the

@@ -68,10 +68,10 @@ class InningsReading:
     Attributes:
         probabilities, usual: the predicted and the usual outcome probabilities ``(ball, 11)``.
         scales: for each scale, the weights on the past ``(head, ball, place)`` and on the last key
-            ``(head, ball)``. A place is a distance, which starts at the previous ball; on the long
-            scale, a place is an over, from 0.
-        carries: each head's share of the total effect if the past is hidden from one head at a
-            time, ``(head, ball)``. The heads are in the order of the scales.
+            ``(head, ball)``. The places are the past balls, the previous ball first; on the long
+            scale, they are the overs of the innings, the first over first.
+        carries: the effect of hiding the past from one head alone, as a share of the sum of these
+            effects over all heads, ``(head, ball)``. The heads are in the order of the scales.
         total: the attention over all heads by distance, ``(ball, place)``.
     """
 

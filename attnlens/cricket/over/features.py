@@ -90,7 +90,7 @@ def fewer_balls(innings: Innings) -> int | None:
 
 
 def token_words(tokens: Sequence[int], balls: int | None = None) -> list[str]:
-    """Return tokens as words, up to ``<end>``, or up to the last of ``balls`` legal balls."""
+    """Return tokens as words, up to ``<end>`` or the legal ball numbered ``balls``."""
     words: list[str] = []
     for word in (TOKENS[number] for number in tokens):
         ended = _END_TOKEN in words or (word != _END_TOKEN and sum(map(legal, words)) == balls)

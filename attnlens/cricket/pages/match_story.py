@@ -382,10 +382,10 @@ def _filled(chance: float, row: int) -> str:
 
 
 def sign_of(moment: Moment) -> tuple[str, str, str]:
-    """Return the sign, the words and the style of a moment's verdict.
+    """Return the mark, the words and the style of a moment's verdict.
 
-    A supported reason that is too small for the swing has the sign of a claim that is not
-    supported.
+    If a supported reason is too small to account for the swing, it gets the same mark as a reason
+    that is not supported.
     """
     too_small = moment.verdict == "supported" and moment.finding is None
     return _SIGNS["not better than chance" if too_small else moment.verdict]

@@ -252,7 +252,10 @@ class Trace:
     __repr__ = __str__
 
     def text(self, width: int = 100) -> str:
-        """Return every value below its equation; content wider than ``width`` is cut and marked."""
+        """Return the equations as text, each followed by its value on the next lines.
+
+        Lines wider than ``width`` are cut and marked.
+        """
         lines = [" ".join(filter(None, (self.name, self.caption))), ""]
         for value in (*self.inputs, *self.steps):
             lines += [*self._value_lines(value, width), ""]
