@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import torch
-from command_line import Here, run_process
+from command_line import Here
 from dashboard_server import (
     HOSTILE,
     PATIENCE,
@@ -23,6 +23,8 @@ from dashboard_server import (
     two_recordings,
 )
 from hypothesis import settings
+
+from attnlens.cli import main
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 SHARED_DATA = Path(os.environ.get("ATTNLENS_SHARED_DATA") or REPOSITORY.parent / "shared" / "data")
@@ -134,8 +136,8 @@ def server(
 ) -> Iterator[Server]:
     recordings = two_recordings(tmp_path_factory.mktemp("recordings"))
     folder = tmp_path_factory.mktemp("served")
-    options = ("--allow-in-sample", "--balls", "8", "--json", "--out", "heads.json")
-    assert run_process(folder, "lab", "heads", sample_match_path, *options).status == 0
+    heads = ("--allow-in-sample", "--balls", "8", "--json", "--out", str(folder / "heads.json"))
+    assert main(["lab", "heads", str(sample_match_path), *heads]) == 0
     files = (sample_match_path, hostile_match, *recordings, "--heads", "heads.json")
     with serving(folder, *files) as one:
         yield one

@@ -61,7 +61,9 @@ def serve(address: str) -> NoReturn:
 
     import attnlens.cli
     import attnlens.cricket.session
+    from attnlens.cricket.lab import simulator
 
+    simulator.OVERS = 5  # a whole match would take a page half a minute
     attnlens.cli.build_parser()
     torch.set_num_threads(1)
     with socket.socket(socket.AF_UNIX) as listening:

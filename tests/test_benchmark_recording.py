@@ -46,7 +46,7 @@ def test_a_quick_run_tells_times_and_bytes(tmp_path: Path) -> None:
 
 
 def test_memory_is_the_peak_of_each_way_in_a_process_of_its_own() -> None:
-    sizes = NAMES["Case"]("trunk", 32, 1, 2, 64, 4)
+    sizes = NAMES["Case"]("encoder", 24, 1, 2, 64, 4)
     options = Namespace(ways=OURS, pairs=1, long_pairs=1, threads=1, no_memory=False)
     found = NAMES["case_of"](sizes, options)
     table = "\n".join(NAMES["table_of"](sizes, found))

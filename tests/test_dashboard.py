@@ -10,7 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dashboard_server import HOSTILE, Server, ball, downloaded, figures, opened, serving
+from dashboard_server import (
+    HOSTILE,
+    Server,
+    ball,
+    downloaded,
+    figures,
+    opened,
+    polling_quickly,
+    serving,
+)
 from needed import skip_without
 
 import attnlens
@@ -315,7 +324,7 @@ def test_a_match_that_is_being_played_grows_on_the_page(
     path.write_text("".join(lines[:31]) + lines[31][:30], encoding="utf-8")
     with serving(tmp_path, path, "--follow") as live:
         page.also = live.url
-        opened(page, live, "/match/simulated-252/innings/1/ball/30")
+        opened(polling_quickly(page), live, "/match/simulated-252/innings/1/ball/30")
         with path.open("a", encoding="utf-8") as file:
             file.write(lines[31][30:])
         expect(page.locator(".slider")).to_have_attribute("aria-valuenow", "31")

@@ -239,9 +239,9 @@ def workers_of(process: subprocess.Popen[bytes]) -> list[int]:
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="processes are looked up in /proc")
 @pytest.mark.parametrize("harm", ["worker", "run", "interrupt"])
 def test_whatever_is_killed_whole_files_stay(
-    tmp_path: Path, season: Path, exported: Path, harm: str
+    attnlens_here: Here, season: Path, exported: Path, harm: str
 ) -> None:
-    out = tmp_path / "out"
+    out = attnlens_here.folder / "out"
     process = started(season, out)
     states = [Path(f"/proc/{pid}/stat") for pid in workers_of(process)]
     if harm == "worker" and states:
@@ -260,7 +260,7 @@ def test_whatever_is_killed_whole_files_stay(
     until(lambda: all(not path.exists() or path.read_text().split()[2] == "Z" for path in states))
     for path in out.glob("*.parquet"):
         pandas.read_parquet(path)
-    assert run_process(tmp_path, *words(season, out)).status == 0
+    attnlens_here.good(*words(season, out))
     assert_same(out, exported)
 
 

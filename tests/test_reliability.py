@@ -98,10 +98,16 @@ def test_any_command_line_is_answered_or_refused_in_one_line(
     assert leftovers == []
 
 
-@pytest.mark.parametrize("closed", ["0<&-", "1>&-", "2>&-", "0<&- 1>&- 2>&-"])
+CLOSED = ("0<&-", "1>&-", "2>&-", "0<&- 1>&- 2>&-")
+
+
 @pytest.mark.parametrize(
-    ("words", "status"),
-    [("explain match.csv --ball 47 --no-evidence", 0), ("check - nothing.txt", 2), ("nonsense", 2)],
+    ("closed", "words", "status"),
+    [
+        (CLOSED[3], "explain match.csv --ball 47 --no-evidence", 0),
+        *((closed, "match match.csv", 0) for closed in CLOSED),
+        *((closed, words, 2) for closed in CLOSED for words in ("check - nothing.txt", "nonsense")),
+    ],
 )
 def test_a_closed_stream_is_an_empty_one(
     closed: str, words: str, status: int, tmp_path: Path, sample_match_path: Path
@@ -122,15 +128,18 @@ def test_nothing_is_asked_of_the_network(tmp_path: Path, sample_match_path: Path
     spy.mkdir()
     (spy / "sitecustomize.py").write_text(SPY, encoding="utf-8")
     environment = {"PYTHONPATH": f"{spy}{os.pathsep}{REPOSITORY}", "SPY_LOG": str(log)}
-    ball = (sample_match_path, "--ball", "47")
-    for words in (
+    ball = (str(sample_match_path), "--ball", "47")
+    asked = (
         ("explain", *ball, "--format", "html"),
-        ("predict", sample_match_path),
+        ("predict", str(sample_match_path)),
         ("whatif", *ball, "--set", "last=W"),
         ("lab", "simulate", "--seed", "3", "--out", "made.csv"),
-    ):
-        answer = run_process(tmp_path, *words, **environment)
-        assert answer.status == 0, answer.err
+    )
+    code = (
+        f"from attnlens.cli import main\nfor words in {asked}:\n    assert not main(words), words"
+    )
+    done = run(tmp_path, [sys.executable, "-c", code], env=clean_environment(**environment))
+    assert done.returncode == 0, done.stderr
     assert not log.exists()
     nobody = ("--base-url", "http://127.0.0.1:9/v1", "--llm-model", "x")
     assert run_process(tmp_path, "narrate", *ball, *nobody, "--strict", **environment).status == 1
