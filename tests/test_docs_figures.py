@@ -54,7 +54,7 @@ def test_the_tables_of_the_encoder_decoder_are_the_codes() -> None:
     tables = OVER.split("A past ball is described")[1].split("## Tokens")[0]
     cells = re.findall(r"^\| (`.+?`) \|", tables, re.M)
     assert re.findall(r"`(\w+)`", " ".join(cells)) == [*PAST_FEATURES, *CONTEXT_FEATURES]
-    section = OVER.split("## Tokens")[1].split("Every delivery has one.")[0]
+    section = OVER.split("## Tokens")[1].split("Every delivery has one token.")[0]
     cells = re.findall(r"^\| (.+?) \|", section, re.M)
     assert re.findall(r"`([^`]+)`", "".join(cells)) == [*TOKENS]
 
