@@ -84,6 +84,20 @@ def sample_match_path() -> Path:
     return REPOSITORY / "sample_data" / "match.csv"
 
 
+@pytest.fixture(scope="module")
+def season(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a small checkpoint, and later matches that it was not trained on."""
+    from small_predictors import small_predictor
+
+    from attnlens.cricket.lab.simulator import save_simulated
+    from attnlens.cricket.predictor.trained import save_predictor
+
+    folder = tmp_path_factory.mktemp("season")
+    save_predictor(folder / "small.safetensors", small_predictor())
+    save_simulated(folder / "later.zip", (6, 7, 8), file_format="json")
+    return folder
+
+
 @pytest.fixture
 def attnlens_here(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

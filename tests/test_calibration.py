@@ -20,23 +20,12 @@ from attnlens.cricket.match.naming import BallReference
 from attnlens.cricket.predictor.calibration import named_checkpoint
 from attnlens.cricket.predictor.trained import load_predictor, save_predictor
 
-TRAINED = 6
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A small checkpoint, and later matches that it was not trained on."""
-    made = tmp_path_factory.mktemp("calibration")
-    save_predictor(made / "small.safetensors", small_predictor(matches=TRAINED))
-    save_simulated(made / "later.zip", (6, 7, 8), file_format="json")
-    return made
-
 
 @pytest.fixture
-def measured(folder: Path, attnlens_here: Here) -> dict[str, Any]:
-    out = folder / "small.calibration.json"
+def measured(season: Path, attnlens_here: Here) -> dict[str, Any]:
+    out = season / "small.calibration.json"
     answer = attnlens_here(
-        *("lab", "evaluate", folder / "later.zip", "--model", folder / "small.safetensors"),
+        *("lab", "evaluate", season / "later.zip", "--model", season / "small.safetensors"),
         *("--baselines", "none", "--calibration-out", out),
     )
     assert answer.status == 0
@@ -45,11 +34,11 @@ def measured(folder: Path, attnlens_here: Here) -> dict[str, Any]:
 
 
 def test_the_table_against_the_predictions_themselves(
-    folder: Path, attnlens_here: Here, measured: dict[str, Any]
+    season: Path, attnlens_here: Here, measured: dict[str, Any]
 ) -> None:
     text = attnlens_here.good(
-        *("predict", folder / "later.zip", "--model", folder / "small.safetensors"),
-        *("--history", folder / "later.zip"),
+        *("predict", season / "later.zip", "--model", season / "small.safetensors"),
+        *("--history", season / "later.zip"),
     )
     rows = [row for row in csv.DictReader(io.StringIO(text)) if int(row["innings"]) <= 2]
     assert measured["balls"] == len(rows)
@@ -75,9 +64,9 @@ def test_the_table_against_the_predictions_themselves(
 
 
 def test_an_explanation_quotes_the_table_beside_its_weights(
-    folder: Path, measured: dict[str, Any]
+    season: Path, measured: dict[str, Any]
 ) -> None:
-    predictor = load_predictor(folder / "small.safetensors")
+    predictor = load_predictor(season / "small.safetensors")
     ball = BallReference(1, 40)
     data = explain_ball(simulate_match(7), ball, predictor, evidence=False).to_dict()
     told = data["prediction"]["calibration"]
@@ -90,10 +79,10 @@ def test_an_explanation_quotes_the_table_beside_its_weights(
         assert entry["probability"] <= found["most"] or found is bins[-1]
 
 
-def test_a_table_of_other_weights_is_not_quoted(folder: Path, measured: dict[str, Any]) -> None:
-    other = folder / "other.safetensors"
-    save_predictor(other, small_predictor(seed=4, matches=TRAINED))
-    shutil.copy(folder / "small.calibration.json", folder / "other.calibration.json")
+def test_a_table_of_other_weights_is_not_quoted(season: Path, measured: dict[str, Any]) -> None:
+    other = season / "other.safetensors"
+    save_predictor(other, small_predictor(seed=4))
+    shutil.copy(season / "small.calibration.json", season / "other.calibration.json")
     assert measured["checkpoint"]["name"] == "small"
     assert load_predictor(other).calibration is None
 
@@ -117,8 +106,8 @@ def test_the_shipped_tables_are_of_the_measured_weights() -> None:
         '{"kind": "other", "format": 1}',
     ],
 )
-def test_a_damaged_table_is_one_line(folder: Path, attnlens_here: Here, text: str) -> None:
-    shutil.copy(folder / "small.safetensors", "mine.safetensors")
+def test_a_damaged_table_is_one_line(season: Path, attnlens_here: Here, text: str) -> None:
+    shutil.copy(season / "small.safetensors", "mine.safetensors")
     Path("mine.calibration.json").write_text(text, "utf-8")
     save_simulated("match.json", [7])
     refusal = attnlens_here.refused(

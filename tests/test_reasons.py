@@ -19,11 +19,11 @@ from attnlens.cricket.explain.explain_ball import explain_ball
 from attnlens.cricket.explain.reading import scoreboard_baseline
 from attnlens.cricket.explain.types import Explanation
 from attnlens.cricket.lab.reasons_evaluation import log_odds_of_each, parts_from_usual, slope_of
-from attnlens.cricket.lab.simulator import save_simulated, simulate_match
+from attnlens.cricket.lab.simulator import simulate_match
 from attnlens.cricket.match.naming import BallReference
 from attnlens.cricket.pages.ball_page import BallLabels, reason_lines, reasons_for
 from attnlens.cricket.pages.parts import contributions_to
-from attnlens.cricket.predictor.trained import load_predictor, save_predictor
+from attnlens.cricket.predictor.trained import load_predictor
 from attnlens.cricket.predictor.window import cut_window
 from attnlens.cricket.words.clauses import explanation_clauses
 from attnlens.cricket.words.narrative import narrate
@@ -92,14 +92,6 @@ def test_a_part_of_nothing_and_a_single_match_have_no_interval() -> None:
     estimate = slope_of(came, np.linspace(-1, 1, 8), zeros, match)
     assert estimate is not None
     assert estimate[1] is None
-
-
-@pytest.fixture(scope="module")
-def season(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("reasons")
-    save_predictor(folder / "small.safetensors", small_predictor())
-    save_simulated(folder / "later.zip", (6, 7, 8), file_format="json")
-    return folder
 
 
 def words_of(season: Path) -> tuple[str | Path, ...]:

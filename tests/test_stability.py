@@ -7,7 +7,6 @@ import json
 from pathlib import Path
 
 import numpy as np
-import pytest
 from command_line import OUTCOMES, Here
 from small_predictors import (
     arrays_of,
@@ -19,7 +18,6 @@ from small_predictors import (
 )
 
 from attnlens.cricket.lab.held_out import HeldOut
-from attnlens.cricket.lab.simulator import save_simulated
 from attnlens.cricket.lab.stability import (
     AGAINST,
     CHANGES,
@@ -100,19 +98,11 @@ def test_the_top_ball_is_the_one_whose_hiding_moves_the_subject_most() -> None:
     assert {"this over", "this bowler", "last balls"} <= set(found.verdicts)
 
 
-@pytest.fixture(scope="module")
-def season(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("stability")
-    save_predictor(folder / "small.safetensors", small_predictor())
-    save_predictor(folder / "other.safetensors", small_predictor(seed=5))
-    save_simulated(folder / "later.zip", (6, 7, 8), file_format="json")
-    return folder
-
-
 def test_the_command(season: Path, attnlens_here: Here) -> None:
+    save_predictor("other.safetensors", small_predictor(seed=5))
     model = season / "small.safetensors"
     words = ("lab", "faithfulness", season / "later.zip", "--model", model, "--balls", 4)
-    more = ("--stability", "--claims", 1, "--against", season / "other.safetensors")
+    more = ("--stability", "--claims", 1, "--against", "other.safetensors")
     data = json.loads(attnlens_here.good(*words, *more, "--json"))
     assert data["against"]["name"] == "other"
     for figures in data["changes"].values():
