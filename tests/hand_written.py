@@ -39,7 +39,6 @@ class Parts(nn.Module):
             ("phi", (E, 2 * K)), ("w", (K,)), ("kern", (K, E, E)), ("lam", ()),
         ):  # fmt: skip
             self.register_parameter(name, nn.Parameter(torch.randn(shape)))
-        self.register_buffer("ck", torch.zeros(B, H, N, D))
 
     def weigh(self, weights: Tensor, letters: str) -> None:
         """Show the weights of a product, whose axes have these letters."""
@@ -116,12 +115,6 @@ for name, weighing in SCORED.items():
 
 
 @scored
-def mask_renorm(_: Parts, scores: Tensor) -> Tensor:
-    w = scores.softmax(-1) * torch.ones(N, N).tril()
-    return w / w.sum(-1, keepdim=True)
-
-
-@scored
 def topk(_: Parts, scores: Tensor) -> Tensor:
     t = scores.topk(3, -1).values[..., -1:]
     return scores.masked_fill(scores < t, -1e9).softmax(-1)
@@ -155,12 +148,6 @@ def divided(_: Parts, scores: Tensor) -> Tensor:
 
 
 @scored
-def softmax1(_: Parts, scores: Tensor) -> Tensor:
-    e = scores.exp()
-    return e / (1 + e.sum(-1, keepdim=True))
-
-
-@scored
 def exp2(_: Parts, scores: Tensor) -> Tensor:
     e = torch.exp2(scores)
     return e / e.sum(-1, keepdim=True)
@@ -182,12 +169,6 @@ def softplus(_: Parts, scores: Tensor) -> Tensor:
 def sink(it: Parts, scores: Tensor) -> Tensor:
     column = it.mix[0].view(1, H, 1, 1).expand(B, H, N, 1)
     return torch.cat([scores, column], -1).softmax(-1)[..., :-1]
-
-
-@scored
-def powernorm(_: Parts, scores: Tensor) -> Tensor:
-    w = scores.softmax(-1) ** 2
-    return w / w.sum(-1, keepdim=True)
 
 
 @scored
@@ -316,13 +297,6 @@ def gqa(it: Parts, x: Tensor) -> Tensor:
 
 
 @attention
-def gqa_rep(it: Parts, x: Tensor) -> Tensor:
-    q, k, v = it.sp(x)
-    k, v = (t[:, :2].repeat_interleave(2, 1) for t in (k, v))
-    return it.weighed((q @ k.mT).softmax(-1), v)
-
-
-@attention
 def gqa_exp(it: Parts, x: Tensor) -> Tensor:
     q, k, v = it.sp(x)
     k, v = (t[:, :2, None].expand(B, 2, 2, N, D).reshape(B, 4, N, D) for t in (k, v))
@@ -406,14 +380,6 @@ def flinear(it: Parts, x: Tensor) -> Tensor:
 
 
 @attention
-def tensordot(it: Parts, x: Tensor) -> Tensor:
-    q, k, v = it.sp(x)
-    w = (q[0, 0] @ k[0, 0].mT).softmax(-1)
-    it.weigh(w, "qk")
-    return torch.tensordot(w, v[0, 0], dims=1)
-
-
-@attention
 def baddbmm(it: Parts, x: Tensor) -> Tensor:
     q, k, v = (t.reshape(B * H, N, D) for t in it.sp(x))
     w = torch.baddbmm(torch.zeros(1, N, N), q, k.mT, alpha=0.5).softmax(-1)
@@ -435,15 +401,6 @@ def slot(it: Parts, x: Tensor) -> Tensor:
     w = (a / a.sum(1, keepdim=True)).mT
     it.weigh(w, "bqk")
     return w @ it.v(x)
-
-
-@attention
-def gat(it: Parts, x: Tensor) -> Tensor:
-    h = it.q(x)
-    e = F.leaky_relu(h @ it.mem[0][:, None] + (h @ it.mem[1][:, None]).mT, 0.2)
-    w = e.masked_fill(torch.ones(N, N).triu(1).bool(), -9e15).softmax(-1)
-    it.weigh(w, "bqk")
-    return w @ h
 
 
 @attention
@@ -483,15 +440,6 @@ def window(it: Parts, x: Tensor) -> Tensor:
 
 
 @attention
-def window1(it: Parts, x: Tensor) -> Tensor:
-    x = x[:, :6]
-    q, k, v = (f(x).view(B, 2, 3, E) for f in (it.q, it.k, it.v))
-    w = (q @ k.mT).softmax(-1)
-    it.weigh(w.reshape(B * 2, 3, 3), "bqk")
-    return w @ v
-
-
-@attention
 def vmapped(it: Parts, x: Tensor) -> Tensor:
     q, k, v = it.sp(x)
     return it.jn(torch.vmap(lambda a, b, c: (a @ b.mT).softmax(-1) @ c, 1, 1)(q, k, v))
@@ -502,13 +450,6 @@ def ckpt(it: Parts, x: Tensor) -> Tensor:
     return torch.utils.checkpoint.checkpoint(
         lambda y: ATTENTION["plain"](it, y), x, use_reentrant=False
     )
-
-
-@attention
-def cache(it: Parts, x: Tensor) -> Tensor:
-    q, k, v = it.sp(x)
-    it.ck.copy_(k)
-    return it.weighed((q @ it.ck.mT).softmax(-1), v)
 
 
 @attention
@@ -535,14 +476,6 @@ def half(it: Parts, x: Tensor) -> Tensor:
 
 
 @attention
-def f64(it: Parts, x: Tensor) -> Tensor:
-    q, k, v = it.sp(x)
-    w = (q @ k.mT).double().softmax(-1)
-    it.weigh(w, "bhqk")
-    return it.jn((w @ v.double()).float())
-
-
-@attention
 def headmean(it: Parts, x: Tensor) -> Tensor:
     q, k, _ = it.sp(x)
     w = (q @ k.mT).softmax(-1).mean(1)
@@ -560,26 +493,10 @@ def two(it: Parts, x: Tensor) -> Tensor:
 
 
 @attention
-def branch(it: Parts, x: Tensor) -> Tensor:
-    q, k, v = it.sp(x)
-    a = (q @ k.mT).softmax(-1)
-    it.weigh(a, "bhqk")
-    logits = (q @ k.mT).masked_fill(torch.ones(N, N).triu(2).bool(), -1e9).softmax(-1)
-    it.weigh(logits, "bhqk")
-    return it.jn(a @ v) + it.jn(logits @ v)
-
-
-@attention
 def pooled(it: Parts, x: Tensor) -> Tensor:
     w = it.g(torch.tanh(it.q(x))).softmax(1)
     it.weigh(w[..., 0], "bk")
     return (w * x).sum(1)
-
-
-@attention
-def clsq(it: Parts, x: Tensor) -> Tensor:
-    q, k, v = it.sp(x)
-    return it.weighed((q[:, :, :1] @ k.mT).softmax(-1), v)
 
 
 @attention
@@ -631,14 +548,6 @@ def autoc(it: Parts, x: Tensor) -> Tensor:
         w = (q @ k.mT).softmax(-1)
         it.weigh(w.bfloat16(), "bhqk")
         return it.jn(w @ v)
-
-
-@attention
-def noproj(it: Parts, x: Tensor) -> Tensor:
-    h = x.view(B, N, H, D).transpose(1, 2)
-    w = (h @ h.mT).softmax(-1)
-    it.weigh(w, "bhqk")
-    return (w @ h).transpose(1, 2).reshape(B, N, E)
 
 
 @attention

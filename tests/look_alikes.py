@@ -28,12 +28,6 @@ def moe_loop(it: Parts, x: Tensor) -> Tensor:
 
 
 @other
-def moe_mulsum(it: Parts, x: Tensor) -> Tensor:
-    g = it.r(x).softmax(-1)
-    return (g[..., None] * torch.stack([e(x) for e in it.ex], 2)).sum(2)
-
-
-@other
 def moe_top2(it: Parts, x: Tensor) -> Tensor:
     g = it.r(x).softmax(-1)
     v, i = g.topk(2, -1)
@@ -77,19 +71,9 @@ def soft_moe(it: Parts, x: Tensor) -> Tensor:
 
 
 @other
-def mixer(it: Parts, x: Tensor) -> Tensor:
-    return x + it.tm(x.mT).mT
-
-
-@other
 def gmlp(it: Parts, x: Tensor) -> Tensor:
     u, v = it.q(x).chunk(2, -1)
     return u * it.tm(v.mT).mT
-
-
-@other
-def se(it: Parts, x: Tensor) -> Tensor:
-    return x * torch.sigmoid(it.q(F.relu(it.k(x.mean(1)))))[:, None]
 
 
 @other
@@ -188,11 +172,6 @@ def condconv(it: Parts, x: Tensor) -> Tensor:
 
 
 @other
-def label_mix(it: Parts, x: Tensor) -> Tensor:
-    return it.r(x).softmax(-1) @ it.emb.weight
-
-
-@other
 def bilinear_pool(_: Parts, x: Tensor) -> Tensor:
     g = x.mT @ x / N
     g = g.sign() * g.abs().sqrt()
@@ -263,28 +242,11 @@ def elmo_einsum(it: Parts, x: Tensor) -> Tensor:
 
 
 @other
-def ssm(it: Parts, x: Tensor) -> Tensor:
-    h = torch.zeros(B, E)
-    o = []
-    a = torch.sigmoid(it.w[0])
-    for i in range(N):
-        h = a * h + it.q(x[:, i])
-        o.append(it.k(h))
-    return torch.stack(o, 1)
-
-
-@other
 def ssm_dense(it: Parts, x: Tensor) -> Tensor:
     i = torch.arange(N).float()
     A = (0.9 ** (i[:, None] - i)).tril()
     C, Bm, X = it.q(x), it.k(x), it.v(x)
     return ((C @ Bm.mT) * A) @ X
-
-
-@other
-def coupling(it: Parts, x: Tensor) -> Tensor:
-    a, b = x.chunk(2, -1)
-    return torch.cat([a, b * torch.exp(it.q(F.pad(a, (0, 8)))[..., :8])], -1)
 
 
 @other
