@@ -24,7 +24,6 @@ from attnlens.cricket.lab.simulator import simulate_match, write_match
 from attnlens.cricket.predictor.relations import STARTING_PATTERNS
 from attnlens.cricket.predictor.temporal import WHOLE_RELATIONS
 from attnlens.cricket.predictor.trained import save_predictor
-from attnlens.evidence.scores import Bootstrap
 
 PREDICTOR = small_predictor()
 HELD_OUT = range(6, 12)
@@ -52,26 +51,6 @@ def test_a_departure_is_what_the_split_explains(
     split = departure(np.array(paid[held].sum()), np.array(held.mean()))
     assert float(split) == pytest.approx(whole - inside, abs=1e-9)
     assert float(split) >= -1e-12
-
-
-def test_intervals_resample_whole_matches() -> None:
-    generator = np.random.default_rng(0)
-    groups = np.arange(90) % 10
-    # Every ball of a match says the same: ninety balls are no more than ten matches.
-    values = np.array([float(number % 10) for number in range(90)])
-    found = Bootstrap(groups, seed=1).mean(values)
-    means = [generator.integers(10, size=10).mean() for _ in range(4000)]
-    assert float(found.value) == pytest.approx(4.5)
-    for got, percent in ((found.low, 2.5), (found.high, 97.5)):
-        assert float(got) == pytest.approx(float(np.percentile(means, percent)), abs=0.2)
-    below = generator.random(90) + 0.5
-    values[4] = np.nan
-    ratio = Bootstrap(groups, seed=1).ratio(values, below)
-    kept = ~np.isnan(values)
-    assert float(ratio.value) == pytest.approx(values[kept].sum() / below[kept].sum())
-    assert ratio.low < ratio.value < ratio.high
-    nothing = Bootstrap(groups, seed=1).mean(np.full(90, np.nan))
-    assert np.isnan([nothing.value, nothing.low, nothing.high]).all()
 
 
 # the command

@@ -70,12 +70,14 @@ def test_intervals_are_those_of_resampling_groups_one_by_one() -> None:
     chances, actual, group = drawn()
     values = log_losses(chances, actual)
     some = np.arange(ROWS) % 3 == 0
+    below = np.random.default_rng(1).random(ROWS) + 0.5
     generator = np.random.default_rng(17)
-    whole, part = [], []
+    whole, part, ratios = [], [], []
     for _ in range(300):
         chosen = generator.integers(group.max() + 1, size=group.max() + 1)
         rows = np.concatenate([np.flatnonzero(group == number) for number in chosen])
         whole.append(values[rows].mean())
+        ratios.append(values[rows].sum() / below[rows].sum())
         kept = rows[some[rows]]
         if len(kept):
             part.append(values[kept].mean())
@@ -84,6 +86,11 @@ def test_intervals_are_those_of_resampling_groups_one_by_one() -> None:
     assert bootstrap.interval(values, some) == pytest.approx(
         tuple(np.quantile(part, [0.025, 0.975]))
     )
+    found = bootstrap.ratio(values, below)
+    assert float(found.value) == pytest.approx(values.sum() / below.sum())
+    assert [found.low, found.high] == pytest.approx(np.quantile(ratios, [0.025, 0.975]))
+    nothing = bootstrap.mean(np.full(ROWS, np.nan))
+    assert np.isnan([nothing.value, nothing.low, nothing.high]).all()
 
 
 def test_one_group_alone_has_no_interval() -> None:
