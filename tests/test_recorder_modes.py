@@ -20,7 +20,6 @@ from torch import Tensor, nn
 
 import attnlens.recording.capture as capture
 import attnlens.recording.save as save
-from attnlens._version import VERSION
 from attnlens.errors import InputError, RecordingError
 from attnlens.recording import record
 from attnlens.recording.attention_record import AttentionRecord
@@ -268,27 +267,6 @@ def test_a_folder_that_cannot_be_or_was_not_finished(tmp_path: Path) -> None:
             run(tmp_path / "new", reason)
     refused(RecordingError, run, tmp_path / "new", expected=2)
     assert list(tmp_path.iterdir()) == []
-
-
-NO_RECORDINGS = (
-    None,
-    "{}",
-    "[",
-    '{"format": "attnlens recording 999"}',
-    '{"format": "attnlens recording 2", "notes": [], "parts": [{"file": "../x", "records": []}]}',
-    '{"format": "attnlens recording 2", "notes": [], '
-    '"parts": [{"file": "part-00000.safetensors", "records": []}]}',
-)
-
-
-def test_a_folder_that_is_no_recording_gives_one_line(tmp_path: Path, snapshot: Any) -> None:
-    messages = []
-    for text in NO_RECORDINGS:
-        if text is not None:
-            (tmp_path / "recording.json").write_text(text, encoding="utf-8")
-        message = refused(InputError, load_recording, tmp_path)
-        messages.append(message.replace(str(tmp_path), "FOLDER").replace(VERSION, "VERSION"))
-    assert messages == snapshot
 
 
 MEASURE = """

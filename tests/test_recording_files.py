@@ -172,6 +172,12 @@ FOREIGN = {
     "no records": save({"a": torch.zeros(2)}, {"format": "attnlens recording 2"}),
     "cut off": save({"a": torch.zeros(99)}, {"format": "attnlens recording 2"})[:-9],
 }
+PARTS = '{"format": "attnlens recording 2", "notes": [], "parts": [{"file": "%s", "records": []}]}'
+INDEXES = (
+    *("{}", "[", '{"format": "attnlens recording 999"}'),
+    *(PARTS % name for name in ("../x", "part-00000.safetensors")),
+)
+"""What ``recording.json`` may hold, and the folder is no recording."""
 
 
 def test_a_file_that_is_no_recording_gives_one_line(tmp_path: Path, snapshot: Any) -> None:
@@ -179,6 +185,9 @@ def test_a_file_that_is_no_recording_gives_one_line(tmp_path: Path, snapshot: An
         (tmp_path / kind).write_bytes(content)
     paths = [tmp_path, *(tmp_path / kind for kind in (*FOREIGN, "missing"))]
     texts = [refused(InputError, load_recording, path) for path in paths]
+    for index in INDEXES:
+        (tmp_path / "recording.json").write_text(index, encoding="utf-8")
+        texts.append(refused(InputError, load_recording, tmp_path).replace(VERSION, "VERSION"))
     # The library's own words, in brackets, depend on its release.
     shown = [re.sub(r"(?<=a recording) \(.*?\)(?=;)", "", text) for text in texts]
     assert [text.replace(str(tmp_path), "FOLDER") for text in shown] == snapshot
