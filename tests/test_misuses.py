@@ -50,6 +50,7 @@ def recorded(**options: Any) -> attnlens.Recording:
 RECORDING = recorded()
 RECORD = RECORDING[SITE]
 LINEAR = nn.Linear(8, 8)
+CONSTANT = module("Constant", lambda _, x: torch.ones_like(x))
 ORIGINAL = F.scaled_dot_product_attention
 
 
@@ -125,6 +126,8 @@ MISUSES: dict[str, Callable[..., Any]] = {
     # What is described.
     "a class described": lambda: attnlens.describe(nn.Linear, X),
     "nothing to run on": lambda: attnlens.describe(MODEL),
+    "two names for one tensor": lambda: attnlens.describe(LINEAR, X, names=("a", "b")),
+    "an output that is always the same": lambda: attnlens.describe(CONSTANT, X),
     "axes of another input": lambda: attnlens.describe(LINEAR, X, axes={"x": ("token",)}),
     "an array described": lambda: attnlens.describe(LINEAR, X.numpy()),
     "a step there is not": lambda: attnlens.trace(LINEAR, X)["y"],
