@@ -291,11 +291,7 @@ SECOND_KEY = torch.arange(5) == 1
 
 
 def cut(weights: Tensor, hidden: Tensor) -> Tensor:
-    """By hand: weights with cells at 0, and what is left of each such row made to sum to 1."""
-    left = weights * ~hidden
-    total = left.sum(-1, keepdim=True)
-    whole = torch.where(total > 0, left / total, 0.0)
-    return torch.where(hidden.expand(weights.shape).any(-1, keepdim=True), whole, weights)
+    return torch.from_numpy(without(weights.detach().double().numpy(), hidden.numpy())).float()
 
 
 def multi_head(
