@@ -60,10 +60,14 @@ class Parts(nn.Module):
         """Heads joined and projected."""
         return self.o(o.transpose(1, 2).reshape(o.shape[0], -1, E))
 
+    def mixed(self, w: Tensor, v: Tensor, letters: str) -> Tensor:
+        """The weights' product with values, shown."""
+        self.weigh(w, letters)
+        return w @ v
+
     def weighed(self, w: Tensor, v: Tensor) -> Tensor:
-        """Weights ``(batch, head, query, key)`` shown and multiplied with the values."""
-        self.weigh(w, "bhqk")
-        return self.jn(w @ v)
+        """The same of weights ``(batch, head, query, key)``, the heads joined."""
+        return self.jn(self.mixed(w, v, "bhqk"))
 
     def forward(self, x: Tensor) -> Tensor:
         return self.form(self, x)
@@ -228,8 +232,7 @@ def topk_after(it: Parts, x: Tensor) -> Tensor:
     val, ix = w.topk(3, -1)
     w2 = torch.zeros_like(w).scatter(-1, ix, val)
     w2 = w2 / w2.sum(-1, keepdim=True)
-    it.weigh(w2, "bhqk")
-    return it.jn(w2 @ v)
+    return it.weighed(w2, v)
 
 
 @attention
@@ -253,8 +256,7 @@ def zeros_attn(it: Parts, x: Tensor) -> Tensor:
 def bahdanau(it: Parts, x: Tensor) -> Tensor:
     w = torch.tanh(it.q(x)[:, :, None] + it.k(x)[:, None])
     w = it.g(w)[..., 0].softmax(-1)
-    it.weigh(w, "bqk")
-    return w @ x
+    return it.mixed(w, x, "bqk")
 
 
 @attention
@@ -390,8 +392,7 @@ def baddbmm(it: Parts, x: Tensor) -> Tensor:
 @attention
 def synth_dense(it: Parts, x: Tensor) -> Tensor:
     w = it.lq(F.relu(it.q(x))).softmax(-1)
-    it.weigh(w, "bqk")
-    return w @ it.v(x)
+    return it.mixed(w, it.v(x), "bqk")
 
 
 @attention
@@ -399,8 +400,7 @@ def slot(it: Parts, x: Tensor) -> Tensor:
     q = it.q(it.p)[None].expand(B, -1, -1) + x.mean(1, keepdim=True)
     a = (it.k(x) @ q.mT).softmax(-1) + 1e-8
     w = (a / a.sum(1, keepdim=True)).mT
-    it.weigh(w, "bqk")
-    return w @ it.v(x)
+    return it.mixed(w, it.v(x), "bqk")
 
 
 @attention
@@ -479,8 +479,7 @@ def half(it: Parts, x: Tensor) -> Tensor:
 def headmean(it: Parts, x: Tensor) -> Tensor:
     q, k, _ = it.sp(x)
     w = (q @ k.mT).softmax(-1).mean(1)
-    it.weigh(w, "bqk")
-    return w @ it.v(x)
+    return it.mixed(w, it.v(x), "bqk")
 
 
 @attention
@@ -520,16 +519,14 @@ def edge(it: Parts, x: Tensor) -> Tensor:
 def unbatched(it: Parts, x: Tensor) -> Tensor:
     q, k, v = (t[0] for t in it.sp(x))
     w = (q @ k.mT).softmax(-1)
-    it.weigh(w, "hqk")
-    return w @ v
+    return it.mixed(w, v, "hqk")
 
 
 @attention
 def hfirst(it: Parts, x: Tensor) -> Tensor:
     q, k, v = (t.transpose(0, 1) for t in it.sp(x))
     w = (q @ k.mT).softmax(-1)
-    it.weigh(w, "hbqk")
-    return w @ v
+    return it.mixed(w, v, "hbqk")
 
 
 @attention
@@ -555,8 +552,7 @@ def kern(it: Parts, x: Tensor) -> Tensor:
     h = x
     w = torch.exp(-(torch.cdist(h, h) ** 2))
     w = w / w.sum(-1, keepdim=True)
-    it.weigh(w, "bqk")
-    return w @ h
+    return it.mixed(w, h, "bqk")
 
 
 @attention
