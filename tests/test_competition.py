@@ -75,6 +75,15 @@ def test_a_double_header_of_men_and_women_is_two_matches() -> None:
     assert identity_of(men) == identity_of(dataclasses.replace(MATCH, gender=None))
 
 
+def of_league(name: str, day: int, seed: int) -> Match:
+    """A match of a league, ``day`` days into 2024."""
+    dates = (datetime.date(2024, 1, 1 + day),)
+    match_id = f"{name} {day}"
+    return dataclasses.replace(
+        simulate_match(seed), match_id=match_id, event=Facts(name=name), dates=dates
+    )
+
+
 def sixes(match: Match) -> Match:
     """The match in which every dot ball was a six."""
 
@@ -91,18 +100,8 @@ def sixes(match: Match) -> Match:
 
 
 def test_a_competition_has_a_level_of_its_own() -> None:
-    wild = [
-        sixes(dataclasses.replace(simulate_match(seed), match_id=f"w{seed}",
-                                  event=Facts(name="Wild League"),
-                                  dates=(datetime.date(2024, 1, 1 + seed),)))
-        for seed in range(6)
-    ]  # fmt: skip
-    calm = [
-        dataclasses.replace(simulate_match(10 + seed), match_id=f"c{seed}",
-                            event=Facts(name="Calm League"),
-                            dates=(datetime.date(2024, 1, 1 + seed),))
-        for seed in range(6)
-    ]  # fmt: skip
+    wild = [sixes(of_league("Wild League", day, day)) for day in range(6)]
+    calm = [of_league("Calm League", day, 10 + day) for day in range(6)]
     base, ratings = fit_base(calm, seed=5), Ratings()
     rate_and_encode([*wild, *calm], base, ratings)
     six = OUTCOMES.index("6")
