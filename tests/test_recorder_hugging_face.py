@@ -47,10 +47,6 @@ MODELS: dict[str, tuple[dict[str, Any], dict[str, Tensor]]] = {
         {"num_hidden_layers": 2, **SMALL, **PLACES},
         {"input_ids": IDS, "attention_mask": LEFT_PADDED.flip(1)},
     ),
-    "ViT": (
-        {"num_hidden_layers": 1, "image_size": 32, "patch_size": 16, **SMALL},
-        {"pixel_values": torch.linspace(-1, 1, 6144).view(2, 3, 32, 32).sin()},
-    ),
     "T5": (
         {"num_layers": 2, "d_model": 32, "num_heads": 4, "d_kv": 8, "d_ff": 40, "vocab_size": 50},
         {"input_ids": IDS, "decoder_input_ids": IDS[:, :4]},
