@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -86,13 +87,16 @@ def test_a_file_holds_what_stdout_would(
 def test_all_writes_one_line_for_each_delivery(
     attnlens_here: Here, sample_match_path: Path, whole: dict[str, Any]
 ) -> None:
-    asked = ("explain", sample_match_path, "--all", "--no-evidence", "--innings", "1")
+    shutil.copy(sample_match_path.with_name("match_info.csv"), "some_info.csv")
+    rows = sample_match_path.read_text(encoding="utf-8").splitlines(keepends=True)
+    Path("some.csv").write_text("".join([*rows[:49], *rows[126:128]]), encoding="utf-8")
+    asked = ("explain", "some.csv", "--all", "--no-evidence", "--innings", "1")
     lines = [json.loads(line) for line in attnlens_here.good(*asked).splitlines()]
-    assert [line["ball"]["index"] for line in lines] == list(range(1, 126))
+    assert [line["ball"]["index"] for line in lines] == list(range(1, 49))
     assert {line["ball"]["innings"] for line in lines} == {1}
     near_documents(lines[46]["prediction"], whole["prediction"])
     assert lines[0]["summary"].startswith("No attention on past balls: ")
-    assert attnlens_here.files() == []
+    assert attnlens_here.files() == ["some.csv", "some_info.csv"]
 
 
 def test_python_and_the_command_line_agree(
