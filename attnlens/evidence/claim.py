@@ -5,8 +5,8 @@ mattered. An item is a key of attention, such as a word or a frame. To test a cl
 hidden from the whole model or from a single head.
 
 The null distribution contains the summed effects of control sets, which are other sets of the same
-size. If the claim's items were drawn at random like the control sets, every rank of their sum would
-be equally likely. The p-value is therefore exact.
+size. If the claim's items were also drawn at random, their sum would have every rank among these
+sums with the same probability. The p-value is therefore exact.
 """
 
 from __future__ import annotations
@@ -37,27 +37,27 @@ _TIE: Final = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """The sets of ``size`` items that can be drawn from a window."""
+    """All sets of ``size`` items that can be drawn from ``window``, the candidate items."""
 
     window: tuple[int, ...]
     size: int
 
     @property
     def n_sets(self) -> int:
-        """The number of distinct sets, including the set of the claim."""
+        """The number of distinct sets, including the claim's own set."""
         return math.comb(len(self.window), self.size)
 
     def seed(self, seed: int) -> tuple[int, int]:
-        """Return the seed of the draws: ``seed``, and a hash of the pool's integers.
+        """Return the seed of the random draws: ``seed`` and a hash of the window and the set size.
 
-        The hash does not depend on names or on the integer type, so renaming items changes no
-        p-value.
+        The hash is computed from the items' numbers, not from their names. Renaming items therefore
+        changes no p-value.
         """
         numbers = np.array([1, len(self.window), self.size, *self.window], "<i8")
         return int(seed), zlib.crc32(numbers.tobytes())
 
     def best_set(self, statistics: Mapping[int, float]) -> tuple[int, ...]:
-        """Return the set of the pool with the largest sum of statistics."""
+        """Return the set whose items have the largest sum of statistics."""
         ranked = sorted(self.window, key=statistics.__getitem__, reverse=True)
         return tuple(ranked[: self.size])
 
@@ -69,7 +69,7 @@ class Pool:
     def null(
         self, statistics: Mapping[int, float], generator: np.random.Generator
     ) -> NullDistribution:
-        """Return the sums of all sets, or of `N_DRAWS` random sets if there are too many."""
+        """Return the sums of all sets. If there are too many, return those of `N_DRAWS` sets."""
         values = np.array([statistics[item] for item in self.window])
         if self.n_sets <= MAX_ENUMERATED_SETS:
             sums = [math.fsum(row) for row in itertools.combinations(values.tolist(), self.size)]
@@ -86,8 +86,8 @@ class Pool:
 class NullDistribution:
     """The statistics of the control sets, ``(set,)``.
 
-    If ``exhaustive`` is true, all possible sets are included, even the claim's own set. Otherwise,
-    the sets were drawn at random.
+    If ``exhaustive`` is true, ``values`` contains the statistics of all possible sets, including
+    the claim's own set. Otherwise, the sets were drawn at random.
     """
 
     values: Floats
@@ -98,10 +98,10 @@ class NullDistribution:
         return _TIE * float(np.abs(self.values).max(initial=0.0))
 
     def p_high(self, statistic: float) -> float:
-        """Return the one-sided p-value: the share of sets with a statistic at least as large.
+        """Return the one-sided p-value: the share of sets that reach ``statistic``.
 
-        The p-value is exact if all sets were enumerated. Otherwise, it is ``(1 + #{value >=
-        statistic}) / (draws + 1)``.
+        A set reaches it if its own statistic is at least as large. If all sets were enumerated, the
+        p-value is this exact share. Otherwise, it is ``(1 + #{value >= statistic}) / (draws + 1)``.
 
         Reference:
             Phipson & Smyth 2010, "Permutation P-values Should Never Be Zero".
@@ -109,7 +109,7 @@ class NullDistribution:
         return self._p(int((self.values >= statistic - self._slack).sum()))
 
     def p_low(self, statistic: float) -> float:
-        """Return the one-sided p-value: the share of sets with a statistic at least as small."""
+        """Return the one-sided p-value: the share of sets at or below ``statistic``."""
         return self._p(int((self.values <= statistic + self._slack).sum()))
 
     def _p(self, count: int) -> float:
@@ -119,7 +119,7 @@ class NullDistribution:
 
 @dataclass(frozen=True, eq=False)
 class ReferenceDistribution:
-    """The distribution of a standardised effect among items of other inputs.
+    """The distribution of the standardised effects of hiding single items of other inputs.
 
     ``values`` are the quantiles at ``levels``. Both have shape ``(level,)`` and increase.
     """
@@ -128,7 +128,7 @@ class ReferenceDistribution:
     levels: Floats
 
     def p_high(self, statistic: float) -> float:
-        """Return the share of reference items with an effect at least as large.
+        """Return the share of reference items with an effect of at least ``statistic``.
 
         The share is never less than the smallest tail level, ``1 - levels[-1]``.
         """
@@ -136,15 +136,15 @@ class ReferenceDistribution:
         return float(np.clip(1 - below, 1 - self.levels[-1], 1.0))
 
     def p_low(self, statistic: float) -> float:
-        """Return the share of reference items with an effect at least as small."""
+        """Return the share of reference items with an effect of at most ``statistic``."""
         return self.mirrored().p_high(-statistic)
 
     def mirrored(self) -> ReferenceDistribution:
-        """Return the distribution of the effect with its sign reversed."""
+        """Return the distribution of the effects with reversed signs."""
         return ReferenceDistribution(-self.values[::-1], 1 - self.levels[::-1])
 
     def rarity(self, statistic: float) -> float:
-        """Return the share of reference items whose effect of either sign is at least as large."""
+        """Return the share of items whose effect is at least as far from 0 as ``statistic``."""
         size = abs(statistic)
         return min(1.0, self.p_high(size) + self.p_low(-size))
 
@@ -156,7 +156,7 @@ outcome)``.
 """
 
 MODEL: Final = "model"
-"""The site of claims about the whole model; every other site is a head."""
+"""The name of the site of claims about the whole model. Every other site is a head."""
 
 _ROUNDING: Final = 1e-3
 
@@ -189,19 +189,21 @@ def check_probabilities(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """A statement derived from attention, and the items to hide to test it.
+    """A statement derived from attention, and the items that are hidden to test the statement.
 
     Attributes:
         text: the statement.
         removed: the items to hide.
         window: the items from which ``removed`` could have been chosen.
-        beyond: columns of `attnlens.evidence.trial.Trial.structure` that must not explain the
-            effect. The part of the effect that these columns explain is subtracted before the test.
-        raises: the outcomes (columns) that the items raise, if ``text`` says so.
-        lift: the mean weight of the items divided by the mean weight of all items, if the text says
-            that a head attended to them. If the lift is below `MIN_LIFT`, the claim is not tested.
-        first: whether the claim is tested before the other claims about the model, at its own
-            level.
+        beyond: columns of `attnlens.evidence.trial.Trial.structure`, such as the distance. The part
+            of the effect that these columns explain is subtracted before the test.
+        raises: the outcomes (columns) whose probability the items raise according to ``text``;
+            empty if ``text`` names no such outcomes.
+        lift: the mean weight of the items divided by the mean weight of all items; ``None`` if
+            ``text`` does not say that a head attended to the items. If the lift is below
+            `MIN_LIFT`, the claim is not tested.
+        first: whether the claim is tested before the other claims of its family, at the separate
+            level `FIRST_LEVEL`.
         site: where the items are hidden: `MODEL`, or the name of a head.
     """
 
@@ -226,12 +228,12 @@ class Claim:
 
     @property
     def pool(self) -> Pool:
-        """The control sets: sets of the same size from the claim's window."""
+        """The control sets, which are the sets of the same size from the claim's window."""
         return Pool(self.window, len(self.removed))
 
     @property
     def even(self) -> bool:
-        """Whether the head attended to the items only slightly more than to others."""
+        """Whether the head's mean attention to the claim's items is hardly above average."""
         return self.lift is not None and self.lift < MIN_LIFT
 
 
@@ -243,7 +245,7 @@ class AblationSite:
     """A place where items can be hidden: the whole model, or one head.
 
     Attributes:
-        predict: a function from masks to probabilities, see `Predict`.
+        predict: a function from masks to probabilities (see `Predict`).
         items: the items, in the order of the masks' columns.
         translate: a function that converts a claim to the items of this site; None if this site
             uses the items of the model.
@@ -268,8 +270,9 @@ class AblationSite:
 class LeaveOneOut:
     """The results of hiding each item alone.
 
-    ``full`` are the probabilities with nothing hidden, ``(outcome,)``. For each item, ``loo_probs``
-    are the probabilities without the item, and ``effects`` is the effect of hiding it, in nats.
+    ``full`` contains the probabilities with nothing hidden, ``(outcome,)``. For each item,
+    ``loo_probs`` contains the probabilities without the item, and ``effects`` the effect of hiding
+    the item in nats.
     """
 
     full: Floats
@@ -285,12 +288,12 @@ class ClaimTest(Generic[C]):
         full: the probabilities with nothing hidden, ``(outcome,)``.
         probabilities: the probabilities with all items of the claim hidden, ``(outcome,)``.
         effect: the effect of hiding the items together, in nats.
-        singles: the effect of each item alone, in the order of ``claim.removed``. This is the
-            decrease of the log-odds of the explained outcome when the item is hidden. It is
-            positive if the item raises the outcome. Without an explained outcome, the effect is in
-            nats.
-        share: the effect at a head divided by the effect of hiding the same items from the whole
-            model, at most 1; ``None`` for a claim about the model.
+        singles: the effect of hiding each item alone, in the order of ``claim.removed``. It is the
+            decrease of the log-odds of the explained outcome when the item is hidden, so it is
+            positive if the item raises the outcome. If no single outcome is explained, the effect
+            is in nats.
+        share: the effect of hiding the items from the head, divided by the effect of hiding them
+            from the whole model; at most 1. ``None`` for a claim about the model.
         null_effects: the summed effects of the control sets in nats; empty if the claim is not
             tested.
         statistic: the sum of `attnlens.evidence.trial.Trial.item_statistics` over the claim's
@@ -299,12 +302,14 @@ class ClaimTest(Generic[C]):
         p: the one-sided p-value for a statistic at least as large; ``None`` if the claim is not
             tested.
         p_low: the one-sided p-value for a statistic at least as small.
-        p_best: the p-value of the best set of the same size.
-        best_matters: whether hiding the best set has a noticeable effect in the claimed direction.
-        untested: the judgement of a claim that is not tested.
-        removed: the hidden items, numbered as at the claim's site.
+        p_best: the p-value of the best set, which is the set of the same size with the largest
+            statistic.
+        best_matters: whether hiding that best set has a noticeable effect in the claimed direction.
+        untested: the judgement if the claim is not tested; otherwise ``None``.
+        removed: the hidden items, with the numbers that they have at the claim's site.
         q: the p-value, corrected for the number of claims in the family.
-        outcomes_replaced: the same claim, tested with the outcomes of its items replaced.
+        outcomes_replaced: a second test of the claim, in which the items stay visible but their
+            recorded outcomes are replaced by expected ones; ``None`` if there was no second test.
         control_probs: the probabilities with each of ``control_sets`` hidden, ``(set, outcome)``,
             if requested.
     """
@@ -338,7 +343,7 @@ class ClaimTest(Generic[C]):
     def log_odds_change(self, outcomes: Sequence[int]) -> float:
         """Return the decrease of the log-odds of these outcomes when the items are hidden.
 
-        A positive value means that the items raise the outcomes.
+        A positive value means that the items raise the probability of these outcomes.
         """
         return float(log_odds(self.full, outcomes) - log_odds(self.probabilities, outcomes))
 

@@ -1,10 +1,11 @@
 """Measures of how faithful an attribution is: removal metrics, correlations and controls.
 
-``predict(masks)`` returns the probabilities ``(mask, class)`` if only the parts with a true mask
-are visible. ``y`` is the log-odds of the class that is most likely when all parts are visible.
+The functions receive the model as a function ``predict``. For each mask, ``predict(masks)`` returns
+the probabilities ``(mask, class)`` if only the parts that are true in the mask are visible. ``y``
+is the log-odds of the class that is most likely when all parts are visible.
 
-Each removal metric is computed in log-odds and also in nats, as ``KL(full ‖ remaining parts)``. In
-nats, parts with effects of opposite sign do not cancel.
+Each removal metric is computed twice: from log-odds, and in nats as ``KL(full ‖ remaining parts)``.
+In nats, effects of opposite sign do not cancel each other.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from attnlens.files import Flags, Floats, Integers
 Predict = Callable[[Flags], Floats]
 
 SIZES: Final[tuple[int, ...]] = (1, 2, 4, 8, 16)
-"""The numbers of parts that are removed or kept for comprehensiveness and sufficiency."""
+"""The numbers of parts that comprehensiveness removes and that sufficiency keeps."""
 
 _CURVE_STEPS: Final = 20
 CONTROLS: Final = 20
@@ -76,7 +77,7 @@ def spearman(scores: Floats, effects: Floats) -> float:
 def partial_spearman(scores: Floats, effects: Floats, floats: Floats) -> float:
     """Return the rank correlation of two vectors, controlling for other variables.
 
-    The result is 0 if these variables determine the order of either vector.
+    The result is 0 if the other variables alone determine the ranks of either vector.
 
     Args:
         floats: the other variables, ``(n,)`` or ``(vectors, n)``. Only their ranks matter.
@@ -107,18 +108,18 @@ def auc(scores: Floats, positive: Flags) -> float | None:
 
 
 def matched_auc(scores: Floats, positive: Flags, groups: Integers | None = None) -> float | None:
-    """Return the mean `auc` of each positive item against decoys at about the same distance.
+    """Compare each positive item with nearby decoys, and return the mean `auc` of the comparisons.
 
     The decoys of a positive item are the nearest items before and after it that are not positive
-    and belong to the same group. The numbers of decoys before and after are equal, at most
-    `_MAX_DECOYS`. A ranking by recency therefore scores 0.5.
+    and belong to the same group. There are as many decoys before the item as after it, at most
+    `_MAX_DECOYS` on each side. A ranking by recency therefore scores 0.5.
 
     Args:
-        scores, positive: ``(n,)``, in the order of the items.
+        scores, positive: the score of each item, and whether the item is positive, both ``(n,)``.
         groups: the group number of each item, ``(n,)``; None: one group.
 
     Returns:
-        the mean, or ``None`` if no positive item has decoys before and after it.
+        the mean; ``None`` if no positive item has decoys on both sides.
     """
     areas = []
     for at in np.flatnonzero(positive):
@@ -159,7 +160,7 @@ def curve_counts(parts: int) -> Integers:
 
 
 def area(values: Floats, counts: Integers) -> float:
-    """Return the mean height of a curve over ``counts``, which run from 0 to all parts."""
+    """Return the mean height of a curve. ``counts`` run from 0 to the number of parts."""
     if len(values) == 1:
         return float(values[0])
     return float(np.trapezoid(values, np.asarray(counts, float) / counts[-1]))
@@ -169,7 +170,8 @@ def area(values: Floats, counts: Integers) -> float:
 class SingleRemovals:
     """Probabilities of one input with all parts, with no parts, and with each part removed.
 
-    ``full`` and ``nothing`` are ``(class,)``. ``singles`` is ``(n, class)``.
+    ``full`` and ``nothing`` have the shape ``(class,)``, and ``singles`` has the shape ``(n,
+    class)``.
     """
 
     full: Floats
@@ -214,7 +216,8 @@ def removal_figures(
       `SIZES`.
 
     Args:
-        orders: for each ordering, the positions of the parts, the most important first.
+        orders: the orderings; each one lists the positions of the parts, the most important part
+            first.
 
     Reference:
         DeYoung et al. 2020 (comprehensiveness, sufficiency); Petsiuk et al. 2018 (deletion and
@@ -255,10 +258,7 @@ def judge_scores(
     *,
     generator: np.random.Generator,
 ) -> tuple[dict[str, dict[str, float]], list[dict[str, float]]]:
-    """Return the removal metrics of every method by name, and those of random orderings.
-
-    There are `CONTROLS` random orderings.
-    """
+    """Return the removal metrics of each method by name, and of `CONTROLS` random orderings."""
     orders = [descending(score, generator) for score in scores.values()]
     orders += [generator.permutation(len(removed.singles)) for _ in range(CONTROLS)]
     figures = removal_figures(predict, removed, orders)
@@ -273,7 +273,7 @@ def against_controls(value: float, controls: Floats, *, high: bool) -> tuple[flo
 
     Args:
         controls: the same metric of ``R`` random attributions, ``(R,)``.
-        high: whether a faithful attribution has a high value.
+        high: whether a high value of the metric means a faithful attribution.
     """
     sign = 1.0 if high else -1.0
     better = int((sign * controls >= sign * value).sum())

@@ -45,12 +45,13 @@ class Plain(BaseModel):
 class ClaimResult(Plain):
     """A claim, the intervention that tests the claim, and the verdict.
 
-    These are the entries of ``evidence`` in the JSON of an explanation. The fields are those of
-    `attnlens.evidence.claim.ClaimTest`, rounded. ``control_sets`` is the number of control sets,
-    and the quantiles are `QUANTILES`. ``effect_log_odds`` is the decrease of the log-odds of
-    ``outcome`` when the items are hidden. It is positive if the items raise the outcome.
-    ``single_effects`` is this decrease for each item alone. If the effect is measured on the whole
-    distribution, ``effect_log_odds`` is ``None`` and ``single_effects`` is in nats.
+    The list ``evidence`` in the JSON of an explanation has one such entry per claim. The fields
+    have the same meaning as in `attnlens.evidence.claim.ClaimTest`, but the numbers are rounded.
+    ``control_sets`` is the number of control sets. The fields with quantiles contain the quantiles
+    at `QUANTILES`. ``effect_log_odds`` is the decrease of the log-odds of ``outcome`` when the
+    items are hidden. It is positive if the items raise the outcome. ``single_effects`` is this
+    decrease for each item alone. If the effect is measured on the whole distribution,
+    ``effect_log_odds`` is ``None`` and ``single_effects`` is in nats.
     """
 
     claim: Text
@@ -88,7 +89,7 @@ def claim_fields(
     nats: Callable[[float], float],
     share: Callable[[float], float],
 ) -> dict[str, Any]:
-    """Return the fields of a `ClaimResult` that follow from the test alone.
+    """Return the fields of a `ClaimResult` that can be computed from the test alone.
 
     Args:
         outcome: the outcome (column) on which the effect is measured; ``None`` for all outcomes.

@@ -1,7 +1,8 @@
 """How well probabilities fit the outcomes, with intervals over groups such as matches.
 
-The expected calibration error is that of the most likely outcome (Guo et al. 2017), in bins of
-equal width. Rows of one group are dependent, so intervals are computed by resampling whole groups.
+The expected calibration error is computed for the most likely outcome of each row, in bins of equal
+width (Guo et al. 2017). Rows of one group are dependent, so intervals are computed by resampling
+whole groups.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from attnlens.files import Flags, Floats, Integers
 Interval = tuple[float, float]
 
 SMALLEST: Final = 1e-12
-"""Before logarithms, probabilities are clipped to stay this far from 0 and 1."""
+"""Probabilities are clipped to this distance from 0 and 1 before their logarithms are computed."""
 
 _BINS: Final = 15
 _LUCK_DRAWS: Final = 200
@@ -65,7 +66,7 @@ def hits(chances: Floats, actual: Integers) -> Floats:
 
 
 def equal_bins(values: Floats, bins: int = _BINS) -> Integers:
-    """Return the bin of each probability, among ``bins`` of equal width.
+    """Return the index of each probability's bin. All ``bins`` bins have the same width.
 
     A probability of 1 is in the last bin.
     """
@@ -73,7 +74,7 @@ def equal_bins(values: Floats, bins: int = _BINS) -> Integers:
 
 
 def filled_bins(values: Floats, bins: int = _BINS) -> Integers:
-    """Return the bin of each value, among at most ``bins`` of similar size.
+    """Return the index of each value's bin. There are at most ``bins`` bins of similar size.
 
     Equal values are in the same bin.
     """
@@ -88,7 +89,7 @@ def calibration_error(chances: Floats, actual: Integers, bins: int = _BINS) -> f
 
 
 def calibration_error_by_luck(chances: Floats) -> float:
-    """Return the 95th percentile of `calibration_error` for perfectly calibrated probabilities."""
+    """Return the 95th percentile of the `calibration_error` of perfectly calibrated forecasts."""
     confidence = chances.max(1)
     row_bins, generator = equal_bins(confidence), np.random.default_rng(5)
     lots = (generator.random(len(confidence)) < confidence for _ in range(_LUCK_DRAWS))
@@ -96,7 +97,10 @@ def calibration_error_by_luck(chances: Floats) -> float:
 
 
 def calibration_gap(confidence: Floats, right: Floats | Flags, integers: Integers) -> float:
-    """Return the gap between confidence and accuracy in each bin, averaged over rows.
+    """Return the mean gap between confidence and accuracy.
+
+    In each bin, the gap is the absolute difference between the mean confidence and the accuracy.
+    Each bin is weighted with its number of rows.
 
     Args:
         integers: the bin of each row, as returned by `equal_bins`.
@@ -107,7 +111,7 @@ def calibration_gap(confidence: Floats, right: Floats | Flags, integers: Integer
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Estimates:
-    """Estimates with their intervals, all of the same shape.
+    """Estimates and the two ends of their intervals, in arrays of the same shape.
 
     An estimate is NaN if there was nothing to measure.
     """
@@ -137,7 +141,7 @@ class Bootstrap:
         self._times = times
 
     def interval(self, values: Floats, rows: NDArray[np.bool_] | None = None) -> Interval | None:
-        """Return the 95% interval of the mean of ``values``, or of the selected ``rows``.
+        """Return the 95% interval of the mean of ``values`` over all or over selected ``rows``.
 
         Return ``None`` if there are fewer than two groups.
         """
@@ -148,11 +152,14 @@ class Bootstrap:
         return float(estimates.low), float(estimates.high)
 
     def mean(self, values: Floats) -> Estimates:
-        """Return the mean over rows, ``(row, ...)``. Rows with NaN are left out."""
+        """Return the mean of ``values`` ``(row, ...)`` over the rows.
+
+        Rows with NaN are left out.
+        """
         return self.ratio(values, np.ones_like(values, float))
 
     def ratio(self, above: Floats, below: Floats) -> Estimates:
-        """Return ``Σ above / Σ below`` over rows, both ``(row, ...)``.
+        """Return ``Σ above / Σ below``, where both arrays ``(row, ...)`` are summed over the rows.
 
         If either value of a row is NaN, the row is left out of both sums.
         """

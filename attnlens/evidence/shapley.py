@@ -25,8 +25,8 @@ class Contributions:
         table: each group's contribution to the probabilities, ``(group, outcome)``. The
             contributions sum to ``full - baseline``. A group without items contributes 0.
         played: the groups with at least one item.
-        values: the probabilities for every subset of these groups, in the order of `subsets`,
-            ``(subset, outcome)``.
+        values: the probabilities for every subset of the groups in ``played``, in the order of
+            `subsets`, ``(subset, outcome)``.
     """
 
     groups: tuple[str, ...]
@@ -56,8 +56,8 @@ class Contributions:
 
         Returns:
             the probabilities with only this group, ``(outcome,)``, and the contributions of the
-            other groups, ``(group, outcome)``. The contributions sum to the difference from
-            ``full``. The row of the group itself is 0.
+            other groups, ``(group, outcome)``. These contributions sum to ``full`` minus the first
+            result. The row of ``group`` is 0.
         """
         position = self.played.index(group)
         with_group = (np.arange(self.masks) >> position) & 1 == 1

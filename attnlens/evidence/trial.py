@@ -58,17 +58,17 @@ from attnlens.files import Floats
 
 N_CONTROL_SETS: Final = 39
 _TOLERANCE: Final = 1e-6
-"""The largest difference between probabilities of the same input within one batch."""
+"""The largest accepted difference between probabilities of one input within one batch."""
 
 BATCH_TOLERANCE: Final = 0.01
-"""The largest difference between probabilities of the same input in different batches."""
+"""The largest accepted difference between probabilities of one input in different batches."""
 
 _UNSTEADY: Final = "the model gives another answer each time it is asked"
 _EVAL: Final = "call model.eval() first"
 
 _MODEL_REPEATS: Final = 24
 _HEAD_REPEATS: Final = 4
-"""The number of inputs, of the whole model and of each head, run twice to detect a random model."""
+"""The number of masks that are run twice, for the model and for a head, to detect randomness."""
 
 
 @dataclass(eq=False)
@@ -78,20 +78,22 @@ class Trial(Generic[C]):
     Args:
         sites: the sites by name, including `MODEL`.
         seed: the seed of the random control sets.
-        usual: for each site, a mapping from an item to the mean and standard deviation of `change`.
-            They were measured on other inputs, with the item in the same position hidden. If they
-            are given, changes are standardised.
-        reference: the distribution of a standardised change among items of other inputs. If it is
-            given, claims about a single item of the whole model are tested against it. Otherwise,
-            these claims are tested against other items.
+        usual: for each site, a mapping from an item to the usual mean and standard deviation of
+            `change`. Both were measured by hiding the item in the same position of other inputs. If
+            they are given, changes are standardised.
+        reference: the distribution of the standardised changes of items in other inputs. If it is
+            given, it is the null distribution for claims about the whole model with a single item.
+            Otherwise, these claims are compared with the other items of the input, like all other
+            claims.
         structure: a mapping from an item to numbers that describe the item apart from its content,
             such as its distance. A claim names the numbers that must not explain its effect
             (`Claim.beyond`).
-        outcome: the outcome (column) that claims say their items raise; None: the whole
-            distribution.
-        lowers: whether claims say that their items lower the outcome instead.
-        items: the word for items in the reasons of verdicts.
-        tolerance: the largest difference between probabilities of the same input within one batch.
+        outcome: the outcome (column) whose probability the items raise according to the claims;
+            None: the claims are about the whole distribution.
+        lowers: whether the claims say instead that their items lower this probability.
+        items: the word that the reasons of verdicts use for items, such as ``words``.
+        tolerance: the largest accepted difference between probabilities of the same input within
+            one batch.
     """
 
     sites: Mapping[str, AblationSite]
@@ -130,9 +132,9 @@ class Trial(Generic[C]):
         return self.sites[site].probs_without(sets)
 
     def leave_one_out(self, site: str) -> LeaveOneOut:
-        """Return the probabilities at a site with nothing hidden and without each item.
+        """Return the probabilities at a site with nothing hidden, and with each item hidden alone.
 
-        They are computed once for each site.
+        These probabilities are computed only once for each site.
         """
         if site not in self._leave_one_out:
             items = self.sites[site].items
@@ -154,14 +156,14 @@ class Trial(Generic[C]):
     def change(self, full: Floats, other: Floats, raises: Sequence[int] = ()) -> Floats:
         """Return how much hiding items changes the prediction, in the claimed direction.
 
-        By default the change is in nats. For a claim with a direction (``raises``) or about one
-        outcome, the change is the signed change of the log-odds, which is roughly proportional to
-        the square root of nats.
+        By default the change is in nats. If the claim names outcomes (``raises``), or if a single
+        outcome is explained, the change is the signed change of the log-odds. This is roughly
+        proportional to the square root of the change in nats.
 
         Args:
             full: the probabilities with nothing hidden.
             other: the probabilities with items hidden.
-            raises: the outcomes that the items raise, as in `Claim`.
+            raises: the outcomes whose probability the items raise, as in `Claim`.
         """
         outcomes = raises or (() if self.outcome is None else (self.outcome,))
         if not outcomes:
@@ -170,10 +172,10 @@ class Trial(Generic[C]):
         return -delta if self.lowers and not raises else delta
 
     def item_statistics(self, site: str, claim: Claim) -> Mapping[int, float]:
-        """Return each item's part of a claim's statistic: its `change`, standardised if possible.
+        """Return the statistic of each item, which is its `change`, standardised if possible.
 
-        A change is standardised with the usual change at the same position. For a claim that names
-        outcomes (``raises``), the change is not standardised.
+        A change is standardised with the `usual` mean and standard deviation of the item. If the
+        claim names outcomes (``raises``), the change is not standardised.
         """
         loo = self.leave_one_out(site)
         changes = self.change(loo.full, np.array(list(loo.loo_probs.values())), claim.raises)
@@ -184,7 +186,7 @@ class Trial(Generic[C]):
         return statistics | self._beyond_structure(claim, statistics)
 
     def _beyond_structure(self, claim: Claim, statistics: Mapping[int, float]) -> dict[int, float]:
-        """Return the statistics of a claim's window, without the part that the structure explains.
+        """Return the statistics in a claim's window, without the part that the structure explains.
 
         The result contains the residuals of a least-squares fit on the columns `Claim.beyond`.
         """
@@ -197,7 +199,7 @@ class Trial(Generic[C]):
         return dict(zip(claim.window, (values - fit).tolist(), strict=True))
 
     def _reference_for(self, claim: Claim) -> ReferenceDistribution | None:
-        """Return the reference distribution for a claim about one item; None to use other items."""
+        """Return the reference distribution that applies to a claim; None if there is none."""
         single = len(claim.removed) == 1 and claim.site == MODEL and not claim.raises
         return self.reference if single else None
 
@@ -211,7 +213,7 @@ class Trial(Generic[C]):
         return np.delete(null.values, np.abs(null.values - own).argmin())
 
     def _singles(self, claim: Claim) -> Floats:
-        """Return the effect of each item of a claim alone: a decrease of the log-odds, or nats."""
+        """Return the effect of hiding each item alone: a decrease of the log-odds, or nats."""
         loo = self.leave_one_out(claim.site)
         outcomes = claim.raises or (() if self.outcome is None else (self.outcome,))
         if not outcomes:
@@ -220,7 +222,7 @@ class Trial(Generic[C]):
         return np.array([full - log_odds(loo.loo_probs[item], outcomes) for item in claim.removed])
 
     def compare(self, claims: Sequence[C]) -> list[ClaimTest[C]]:
-        """Hide each claim's items, and compare their summed effect with those of control sets."""
+        """Test each claim: compare the summed effect of its items with the sums of control sets."""
         site_claims = [
             translate(claim) if (translate := self.sites[claim.site].translate) else claim
             for claim in claims
@@ -247,10 +249,10 @@ class Trial(Generic[C]):
         """Test a claim against its null distribution.
 
         Args:
-            site_claim: the same claim, with the items numbered as at its site.
-            probs: the probabilities with the claim's items hidden at its site, and then with the
-                best set hidden there. For a claim about a head, the probabilities with the items
-                hidden from the whole model come first.
+            site_claim: the same claim, but its items have the numbers of its site.
+            probs: two rows of probabilities: with the claim's items hidden at its site, and with
+                the best set hidden at its site. For a claim about a head, another row comes first:
+                the probabilities with the claim's items hidden from the whole model.
         """
         *model_probs, own, best = probs
         loo = self.leave_one_out(claim.site)
@@ -297,7 +299,7 @@ class Trial(Generic[C]):
         return along and noticeable(float(self.effect(full, best)), points)
 
     def _share(self, claim: Claim, own: Floats, model_probs: Floats) -> float:
-        """Return a head's share of the effect on the whole model, 0 to 1.
+        """Return the effect at a head as a share, from 0 to 1, of the effect at the whole model.
 
         The share is 0 if the two effects have opposite signs.
         """
@@ -314,7 +316,7 @@ class Trial(Generic[C]):
         return Judgement(None, EVEN) if claim.even else None
 
     def judge(self, tests: Sequence[ClaimTest[C]]) -> list[ClaimTest[C]]:
-        """Return the tests with q and verdicts."""
+        """Return the tests with q-values and verdicts."""
         return judge_tests(tests, outcome=self.outcome, lowers=self.lowers, items=self.items)
 
 
@@ -325,10 +327,10 @@ def judge_tests(
     lowers: bool = False,
     items: str = ITEMS,
 ) -> list[ClaimTest[C]]:
-    """Return the tests with q, computed over each family of claims, and with verdicts.
+    """Return the tests with verdicts, and with q-values computed separately for each family.
 
-    Claims about the whole model and claims about single heads are separate families, because
-    effects of heads are often small but certain.
+    Claims about the whole model and claims about single heads are separate families, because the
+    effects of heads are often small but statistically clear.
 
     Args:
         outcome, lowers, items: as in `Trial`.
@@ -376,9 +378,9 @@ def _families(tests: Sequence[HasP]) -> Iterator[tuple[list[int], list[float]]]:
 
 
 def q_over(tests: Sequence[HasP]) -> list[float | None]:
-    """Return q for the claims of many predictions, computed over each family of claims.
+    """Return the q-values of claims about many predictions, computed for each family of claims.
 
-    The q of a claim that was not tested is ``None``. Use these q-values to choose among many
+    If a claim was not tested, its q-value is ``None``. Use these q-values to choose among many
     explanations.
     """
     q_values: list[float | None] = [None] * len(tests)
@@ -415,7 +417,7 @@ def _q_values(tests: Sequence[ClaimTest[C]], p_values: Sequence[float]) -> list[
 
 
 def _out_of_reach(tests: Sequence[ClaimTest[C]], p_values: Sequence[float], at: int) -> bool:
-    """Whether even the best set of the same size would not have been supported."""
+    """Whether the claim could not be supported even if its items were the best set."""
     best = [*p_values[:at], tests[at].p_best, *p_values[at + 1 :]]
     return _q_values(tests, best)[at] > Q_LEVEL
 
@@ -429,8 +431,8 @@ MAX_HEAD_ITEMS: Final = 4
 class GatheredEvidence(Generic[C]):
     """The results of every intervention on one input, and the number of masks evaluated.
 
-    ``n_evaluations`` gives the number of masks for each purpose. ``rarity`` gives, for each item,
-    the share of reference items with an effect at least as large.
+    ``n_evaluations`` maps each purpose, such as a site, to the number of masks evaluated for it.
+    ``rarity`` maps each item to the share of reference items whose effect is at least as large.
     """
 
     leave_one_out: LeaveOneOut
@@ -458,15 +460,16 @@ def gather(
         groups: a mapping from a group's name to its items; every item is in exactly one group.
         items: the items, in the order of the masks' columns.
         outcome: the outcome (column) to explain; None: the whole distribution.
-        lowers: whether claims say that their items lower the outcome's probability; by default,
-            that they raise it.
-        heads: for each head named as a `Claim.site`, a function that returns the model's
-            probabilities with items hidden only from that head.
+        lowers: whether the claims say that their items lower the outcome's probability. By default,
+            the claims say that the items raise it.
+        heads: a mapping from the name of each head that is the ``site`` of a claim to a function
+            like ``predict``. This function hides items only from that head.
 
     Raises:
-        InputError: groups share or miss an item, there are too many groups, a claim names an
-            unknown site or item or names an item twice, or the model does not return probabilities
-            or its results differ between runs.
+        InputError: an item is in two groups or in no group, there are too many groups, a claim is
+            invalid, the model does not return probabilities, or its results differ between runs. A
+            claim is invalid if, for example, it names an unknown site, an unknown item, or one item
+            twice.
     """
     if _repeated(items):
         raise InputError(f"item {min(_repeated(items))} is listed twice", remedy="list items once")

@@ -14,17 +14,20 @@ Verdict = Literal["supported", "not better than chance", "contradicted", "cannot
 Q_LEVEL: Final = 0.05
 _LOW_LEVEL: Final = 0.01
 FIRST_LEVEL: Final = 0.03
-"""The part of `Q_LEVEL` for the claim that is tested first. One item of 36 can reach it."""
+"""The part of `Q_LEVEL` that is reserved for the claim tested first.
+
+A claim about one of 36 items can reach this level, because its smallest p-value is 1/36.
+"""
 
 MIN_POINTS: Final = 0.5
 """The smallest noticeable change of a probability, in percentage points."""
 
 MIN_NATS: Final = 0.0005
 MIN_LIFT: Final = 1.25
-"""A head attends to items if their mean weight is at least this many times that of all items."""
+"""A head counts as attending to items if their mean weight is this many times the mean of all."""
 
 MIN_SHARE: Final = 0.1
-"""The smallest share of an effect for which a head is said to carry the effect."""
+"""A claim about a head gets no verdict if the head's share of the model's effect is smaller."""
 
 TOO_SMALL: Final = "too small to matter"
 ITEMS: Final = "items"
@@ -49,7 +52,7 @@ def none_matters(items: str) -> str:
 
 
 def noticeable(effect: float, points: Floats) -> bool:
-    """Whether an effect in nats, or a change of a probability in points, is noticeable.
+    """Whether an effect in nats or a change of a probability in points is noticeable.
 
     Args:
         points: the changes of the probabilities in percentage points, ``(outcome,)``.
@@ -68,7 +71,7 @@ def one_against_rest(probabilities: Floats, outcome: int) -> Floats:
 def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
     """Return the q-value of each p-value.
 
-    A q-value is the smallest false discovery rate at which the claim is significant.
+    A claim's q-value is the smallest false discovery rate at which the claim is significant.
 
     Reference:
         Benjamini & Hochberg 1995, "Controlling the False Discovery Rate".
@@ -88,9 +91,9 @@ def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
 def fixed_sequence(first: float, other_p_values: Sequence[float]) -> tuple[float, list[float]]:
     """Return the q-value of the claim tested first, and the q-values of the other claims.
 
-    The first claim is tested at `FIRST_LEVEL`. The others are tested at the rest of `Q_LEVEL`, or
-    at all of `Q_LEVEL` if the first is significant. The error rate of the whole family does not
-    increase.
+    The first claim is tested at `FIRST_LEVEL`. If it is significant, the other claims are tested at
+    `Q_LEVEL`. Otherwise, they are tested at `Q_LEVEL` minus `FIRST_LEVEL`. The error rate of the
+    whole family does not increase.
 
     Reference:
         Wiens 2003, "A fixed sequence Bonferroni procedure for testing multiple endpoints".
@@ -102,7 +105,7 @@ def fixed_sequence(first: float, other_p_values: Sequence[float]) -> tuple[float
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """A verdict and its reason. The verdict is None if the claim is not judged."""
+    """A verdict and its reason. If the claim is not judged, the verdict is None."""
 
     verdict: Verdict | None
     reason: str | None
@@ -119,20 +122,22 @@ def judge(
     against: bool = False,
     items: str = ITEMS,
 ) -> Judgement:
-    """Return the verdict on a claim that could have been supported.
+    """Return the verdict on a tested claim.
 
-    A claim is *supported* if three conditions hold: few control sets have as large an effect (q at
-    most `Q_LEVEL`), the effect of hiding the items is noticeable, and the effect has the direction
-    that the sentence states. If only the direction is wrong, the claim is *contradicted*. It is
-    also *contradicted* if few control sets have as small an effect (q at most `_LOW_LEVEL`).
-    Otherwise it is *not better than chance*.
+    A claim is *supported* if three conditions hold: few control sets have an effect as large as
+    that of the claim's items (q at most `Q_LEVEL`), the effect is noticeable, and the effect has
+    the direction that the claim states. If only the direction is wrong, the claim is
+    *contradicted*. It is also *contradicted* if few control sets have an effect as small as that of
+    the claim's items (q for a small effect at most `_LOW_LEVEL`). Otherwise it is *not better than
+    chance*.
 
     Args:
         effect: the effect of hiding the claim's items together, in nats.
         points: the change of each outcome that the claim is about, in percentage points.
-        p_values: p, q, and the q-value for an effect at least as small.
+        p_values: the p-value and the q-value for an effect at least as large, and the q-value for
+            an effect at least as small.
         against: whether the change contradicts the direction that the claim states.
-        items: the word for items in the reason.
+        items: the word that the reason uses for items, such as ``words``.
     """
     p, q, q_low = p_values
     large = noticeable(effect, points)

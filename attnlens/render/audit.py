@@ -1,6 +1,7 @@
-"""Render audits for a terminal, as HTML and as Markdown, from the same sections of plain text.
+"""Render audits for a terminal, as HTML and as Markdown.
 
-Tables of heads and ablations are rendered only for a terminal.
+All three formats show the same sections, which contain plain text. Tables of heads and ablations
+are rendered only for a terminal.
 """
 
 from __future__ import annotations
@@ -45,12 +46,12 @@ _LEGEND: Final = (
     "too few items to compare; picture only: shown, not tested"
 )
 _ALPHA: Final = 0.05
-"""The significance level for the p-values of heads: by chance, 5% of them are this small."""
+"""The significance level for the p-values of heads. By chance alone, 5% would be this small."""
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A table.
+    """A table with a title and headings.
 
     Attributes:
         figures: the indices of the right-aligned columns.

@@ -125,16 +125,16 @@ class Page:
             self.lines.append([])
 
     def flag(self, text: str) -> None:
-        """Add a caution after a warning sign."""
+        """Add a warning sign and the text of a caution."""
         self.paragraph(text, "flag", indent=4, lead="  !")
 
     def paragraph(self, text: str, style: str = "", indent: int = 2, lead: str = "") -> None:
-        """Add wrapped text; ``lead`` is placed in the indent of the first line."""
+        """Add wrapped text, with ``lead`` in the indent of its first line."""
         words: list[Line] = [[(word, style)] for word in text.split()]
         self.flow(words, indent=indent, gap=1, lead=[(lead, style)] if lead else None)
 
     def parts(self, text: str, indent: int = 0) -> None:
-        """Add the parts of a text that are separated by ``|``, and a blank line.
+        """Split a text at each ``|``, and add its parts side by side, followed by a blank line.
 
         A line breaks within a part only if the part is wider than the page.
         """
@@ -197,8 +197,8 @@ def terminal_page(
     terminal (`clean_all`).
 
     Args:
-        min_width, max_width: the limits of the page's width in columns. They also apply if the
-            terminal is narrower or wider.
+        min_width, max_width: the limits of the page's width in columns. The page keeps to these
+            limits even if the terminal is narrower or wider.
     """
 
     def decorate(fill: Callable[..., None]) -> Renderer:
@@ -214,7 +214,9 @@ def terminal_page(
 
 
 def bar(share: float, base: float, room: int) -> Line:
-    """Draw a bar of length ``share``. Its difference from ``base`` has another colour.
+    """Draw a bar of length ``share``.
+
+    The difference between ``share`` and ``base`` is drawn in another colour.
 
     Args:
         share, base: lengths as fractions of the full width, from 0 to 1.
@@ -269,7 +271,7 @@ def add_row(page: Page, name: Span, side: int, groups: Iterable[Sequence[Span]])
 
 
 def legend(darkest: float, digits: int = 0) -> str:
-    """Return a legend of the darkest and the middle shade, such as ``█ 36%, ▅ 9%``."""
+    """Return a legend of the darkest shade and a middle shade, such as ``█ 36%, ▅ 9%``."""
     middle = SHADES[level(1, 4)]
     return f"{FULL} {percent_seen(darkest, digits)}, {middle} {percent_seen(darkest / 4, digits)}"
 
@@ -291,8 +293,9 @@ class Column:
         style: the style of the cells that have no other style.
         max_width: the largest width in terminal columns; longer cells are cut.
         min_width: the smallest width in terminal columns.
-        spare: the order in which columns are left out if the page is too narrow, the largest number
-            first. A column with 0 is always shown.
+        spare: a number that decides which columns are left out if the page is too narrow. The
+            column with the largest number is left out first. A column with the number 0 is always
+            shown.
         shrinks: whether the cells are cut if the page is too narrow.
         gap: the space before the column in terminal columns.
     """
@@ -328,8 +331,9 @@ def add_table(
 
     Args:
         indent: the space before the first column.
-        styles: the styles of whole rows, for cells and columns without a style.
-        below: a function that adds lines below a row, given the row's number.
+        styles: the style of each row. It applies to text for which neither the cell nor the column
+            defines a style.
+        below: a function that receives the number of a row and adds lines below the row.
     """
     lines = [[_line(cell) for cell in row] for row in rows]
     if not lines:

@@ -1,9 +1,9 @@
 """Prepare heat maps for the templates of HTML pages, and draw heat maps with plotly.
 
-Both use the same scale: the shade of a cell is the square root of value / darkest value. Small
-weights therefore stay visible. Maps that are drawn together share one darkest value. Every cell of
-a drawing has a description in words, because some readers cannot tell the colours apart. Every cell
-of a figure contains the recorded weight.
+Both use the same scale: the shade of a cell is the square root of value / darkest value, so that
+small weights stay visible. The darkest value is the value that gets the darkest shade. Maps that
+are drawn together share one darkest value. In HTML, every cell has a description in words, because
+some readers cannot tell the colours apart. In plotly, every cell contains the recorded weight.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LEVELS: Final = 20
 
 _LETTER: Final = 6.3
 _NAME_LETTER: Final = 7.4
-"""The width of a letter in a column label (above) and in a row label, in pixels of the drawing."""
+"""The width of a letter, in pixels: `_LETTER` for column labels, `_NAME_LETTER` for row labels."""
 
 _GAP: Final = 4.0
 """The space between groups of columns, in pixels of the drawing."""
@@ -61,12 +61,12 @@ class Cell:
 
     @classmethod
     def shaded(cls, value: float, largest: float, words: str, *, framed: bool = False) -> Cell:
-        """Return the cell of a weight, shaded relative to ``largest``."""
+        """Return the cell of a weight. The weight ``largest`` has the darkest shade."""
         return cls(f"s{level(value, largest)}", words, framed=framed)
 
     @classmethod
     def either(cls, value: float, largest: float, words: str) -> Cell:
-        """Return the cell of a number, which has one of two colours depending on the sign."""
+        """Return the cell of a number. Its colour shows the sign, and its opacity the size."""
         if not value or not largest:
             return cls("none", words)
         way = "over" if value > 0 else "under"
@@ -121,14 +121,14 @@ class HeatMapDrawing:
 
     @property
     def side(self) -> float:
-        """The width of the row labels."""
+        """The width of the row labels in pixels."""
         labels = [self.marks, *(row.label for row in self.rows)]
         longest = max((min(len(label), _MAX_LABEL_LETTERS) for label in labels), default=0)
         return 12 + _NAME_LETTER * longest
 
     @property
     def labels_end(self) -> float:
-        """The height of the column labels."""
+        """The height of the column labels in pixels."""
         longest = max(
             (min(len(column.label), _MAX_LABEL_LETTERS) for column in self.columns), default=0
         )
@@ -138,12 +138,12 @@ class HeatMapDrawing:
 
     @property
     def top(self) -> float:
-        """The top of the first row of cells."""
+        """The distance in pixels from the top of the drawing to the first row of cells."""
         return self.labels_end + (self.height if self.marks else 0)
 
     @property
     def places(self) -> list[float]:
-        """The left edge of each column."""
+        """The distance in pixels from the left of the drawing to each column."""
         gaps = 0
         places = []
         for at, column in enumerate(self.columns):
@@ -153,7 +153,7 @@ class HeatMapDrawing:
 
     @property
     def size(self) -> tuple[float, float]:
-        """The width and height of the drawing."""
+        """The width and height of the drawing in pixels."""
         end = self.places[-1] + self.width if self.columns else self.side
         return end + 2, self.top + self.height * len(self.rows) + 2
 
@@ -164,7 +164,10 @@ def short(label: str) -> str:
 
 
 _RAMP: Final = ("#f7fbff", "#c6dbef", "#6baed6", "#2171b5", "#08306b")
-"""The colours from light to dark. They differ in lightness, so colour vision is not needed."""
+"""The colours from light to dark.
+
+Because their lightness differs, colour-blind readers can tell them apart.
+"""
 _SCALE_STEPS: Final = 32
 """The number of steps of the colour scale; colours between two steps are interpolated."""
 _MAX_MAPS: Final = 64
@@ -186,7 +189,8 @@ def figure(record: AttentionRecord) -> Figure:
         record: a record with at most 64 maps and 4,000,000 weights.
 
     Raises:
-        InputError: plotly is not installed, or the record has no weights or too many.
+        InputError: plotly is not installed, or the record has no weights, too many weights or too
+            many maps.
     """
     from attnlens.attention.views import maps_data
     from attnlens.recording.recording import Recording
@@ -270,7 +274,10 @@ def _lead(record: AttentionRecord, lead: Sequence[str]) -> str:
 
 
 def _names(names: Sequence[str]) -> list[str]:
-    """Return the names of positions. Repeated names are numbered, or plotly would merge them."""
+    """Return the names of positions.
+
+    Repeated names are numbered, because plotly would merge them.
+    """
     plain = [_plain(re.sub("^[Ġ▁ ]+(?=.)", "", name).replace("Ċ", "↵")) for name in names]
     many = Counter(plain)
     return [f"{name} · {at}" if many[name] > 1 else name for at, name in enumerate(plain)]

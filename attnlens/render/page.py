@@ -1,8 +1,8 @@
 """Render self-contained HTML pages, which load nothing from the network or from other files.
 
 Every page is a template of `attnlens.templates` in which all text is escaped. The page's security
-policy allows only the page's style and script, which it identifies by their hashes. A name in the
-data therefore could not run a script even if the name were not escaped.
+policy allows only the page's style and script, which it identifies by their hashes. A script in the
+data could therefore not run even if the escaping failed.
 
 In Jupyter, a page is shown in a frame. The frame separates the page's style and policy from the
 notebook. The page has no access to the notebook or the network.
@@ -116,7 +116,7 @@ def _digest(text: str) -> str:
 
 
 def inert(value: object, *, ascii_only: bool = True) -> Markup:
-    """Encode a value as JSON for a script or a prompt, so that no text in it closes the element."""
+    """Encode a value as JSON that cannot close the script element or prompt tag around it."""
     text = json.dumps(value, ensure_ascii=ascii_only, separators=(",", ":"), allow_nan=False)
     for sign in "<>&":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
@@ -127,21 +127,21 @@ _HEIGHT: Final = 640
 """The height of a page in a notebook in pixels; the page scrolls inside."""
 
 _NUMBER: Final = re.compile(r"(?<![^.])\d+(?![^.])")
-"""A number between dots in the name of a site."""
+"""A part of a site's name that is a number, such as ``11`` in ``h.11.attn``."""
 
 WIDTH: Final = 100
 """The width of printed text in columns."""
 
 _MAX_MAP_BYTES: Final = 700_000
-"""The largest size of heat maps in a notebook. Larger maps are quantized more coarsely."""
+"""The largest size of heat maps in a notebook. Larger maps are stored with coarser weights."""
 _MAX_MAP_CELLS: Final = 1_000_000
-"""The largest number of cells in a notebook. Maps with more cells are reduced."""
+"""The largest number of cells in a notebook. Maps with more cells are drawn with fewer cells."""
 
 
 def frame_page(page: str, title: str, *, scripts: bool = False) -> str:
     """Wrap a complete page in a frame for a notebook cell."""
     cell = render_part("frame.html", page=page, title=title, scripts=scripts, height=_HEIGHT)
-    # A Markdown document can hold the result only if it is one line.
+    # The result must be one line so that a Markdown document can contain it.
     return cell.replace("\n", "&#10;")
 
 
@@ -229,7 +229,10 @@ def layers_of(sites: Iterable[str]) -> dict[str, tuple[str, str]]:
 
 
 def _stored(record: Mapping[str, Any], names: dict[tuple[str, ...], int]) -> dict[str, Any]:
-    """Return the data of a record for the script. ``names`` stores each list of names once."""
+    """Return the data of a record for the script.
+
+    Each list of names is stored only once, in ``names``.
+    """
     packed = base64.b64encode(record["packed"]).decode("ascii")
     axes = [{"name": axis["name"], "size": axis["size"]} for axis in record["axes"]]
     numbers = {

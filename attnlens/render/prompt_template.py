@@ -1,7 +1,7 @@
 """Render prompt templates in a sandbox that rejects undefined names.
 
-A user's template is rendered in a separate process with limited time and memory, because a sandbox
-within one process cannot stop ``10 ** 10 ** 10``.
+A user's template is rendered in a separate process with limited time and memory. A sandbox within
+the same process could not stop a computation such as ``10 ** 10 ** 10``.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MAX_PROMPT_TOKENS: Final = 2000
 
 _PIECES: Final = re.compile(r"([A-Z][a-z]*)|([a-z]+)|(\d+)|\S", re.ASCII)
 _LETTERS: Final = {1: 2, 2: 6, 3: 3}
-"""The number of characters per token for each group of `_PIECES`: names, words and numbers."""
+"""The number of characters per token for the groups of `_PIECES`: names, words and numbers."""
 
 _MAX_SOURCE_BYTES: Final = 1 << 20
 _MAX_MESSAGE_CHARACTERS: Final = 100_000
@@ -45,14 +45,14 @@ _BOUNDS: Final = Bounds(
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """The prompt for a language model; ``system`` is empty if the template has no such block."""
+    """The prompt for a language model; ``system`` is empty if the template has no system block."""
 
     system: str
     user: str
 
     @property
     def text(self) -> str:
-        """The whole prompt as text for a pipe."""
+        """The whole prompt as one text, for a pipe to another program."""
         return f"{self.system}\n\n{self.user}" if self.system else self.user
 
     @property
@@ -77,11 +77,11 @@ class Prompt:
 def token_bound(text: str) -> int:
     """Return an upper bound on the number of tokens of a prompt.
 
-    The bound is a few per cent above the counts of the two tokenizers in
-    `benchmarks/prompt_tokens.py`, with which these rates were measured: a capital and the
-    lower-case letters after it count one token for every two characters, other lower-case words one
-    for every six characters, and numbers one for every three digits. Any other character counts one
-    token per byte of UTF-8.
+    A capital letter and the lower-case letters after it count as one token for every two
+    characters. Other lower-case words count as one token for every six characters, and numbers as
+    one token for every three digits. Any other character counts as one token per byte of UTF-8.
+    These rates were measured with the two tokenizers in `benchmarks/prompt_tokens.py`. The bound is
+    a few per cent above their counts.
     """
     tokens = 0
     for piece in _PIECES.finditer(text):
@@ -96,17 +96,18 @@ def new_nonce() -> str:
 
 
 def fence(data: Json, nonce: str) -> Json:
-    """Fence the data of a prompt: put its JSON inside a tag that no text in it can close.
+    """Encode the data of a prompt as JSON inside a tag that no text in the data can close.
 
     Returns:
-        ``data``, the tag with the JSON inside, and ``tag``, the tag's name.
+        a mapping with two keys: ``data`` is the tag with the JSON inside, and ``tag`` is the name
+        of the tag.
     """
     tag = f"data-{nonce}"
     return {"data": f"<{tag}>\n{inert(data, ascii_only=False)}\n</{tag}>", "tag": tag}
 
 
 def render(name: str, context: Json, template: str | Path | None = None) -> Prompt:
-    """Render a built-in template, or the user's template instead.
+    """Render the user's template, or a built-in template if the user gave none.
 
     Args:
         name: the file of the built-in template in `attnlens.templates`.
@@ -190,7 +191,7 @@ def _answered(source: str, name: str, context: Json, report: Report) -> tuple[st
 
 
 def _line_of(error: BaseException, name: str) -> int | None:
-    """Return the template's line in a traceback; Jinja's frames have the name of the template."""
+    """Return the line of the template at which an error occurred, or None if it is unknown."""
     line, trace = None, error.__traceback__
     while trace is not None:
         if trace.tb_frame.f_code.co_filename == name:

@@ -39,10 +39,11 @@ _TO_ASCII: Final = str.maketrans({
 
 
 def each_text(value: Any, change: Callable[[str], str]) -> Any:
-    """Return the value with ``change`` applied to every string in it, except keys of mappings.
+    """Apply ``change`` to every string in a value, except the keys of mappings.
 
     Args:
-        value: a string, plain data, or frozen models and dataclasses that contain them.
+        value: a string, plain data, or a frozen model or dataclass that contains strings or plain
+            data.
     """
     if isinstance(value, str):
         return change(value)
@@ -67,7 +68,7 @@ def each_text(value: Any, change: Callable[[str], str]) -> Any:
 
 
 def clean(text: str) -> str:
-    """Make a text safe for a terminal, without escape sequences and invisible characters."""
+    """Make a text safe for a terminal: remove its escape sequences and invisible characters."""
     if text.isascii() and text.isprintable():
         return text
     return printable(_SEQUENCES.sub("", text))
@@ -93,12 +94,12 @@ def _visible(character: str) -> str:
 
 
 def printable(text: str) -> str:
-    """Remove invisible and control characters; each character is treated alone."""
+    """Remove single invisible and control characters, but not complete escape sequences."""
     return "".join(map(_visible, text))
 
 
 def visible(text: str, longest: int | None = None) -> str:
-    """Remove invisible and control characters, join lines, and cut with an ellipsis.
+    """Remove invisible and control characters, join the lines, and cut a text that is too long.
 
     Args:
         longest: the largest number of characters to keep. None keeps all characters.
@@ -120,9 +121,7 @@ def visible_all(value: Any, longest: int | None = None) -> Any:
 
 
 def on_one_line(text: str) -> str:
-    """Replace runs of spaces and line breaks by one space, and unprintable characters by
-    ``\\ufffd``.
-    """
+    """Replace white space by single spaces, and unprintable characters by ``\\ufffd``."""
     return "".join(sign if sign.isprintable() else "\ufffd" for sign in " ".join(text.split()))
 
 
@@ -134,7 +133,9 @@ _CONTROLS: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 
 def cell(value: Any) -> Any:
-    """Make a text safe as a CSV cell. Numbers written as text and other values are unchanged.
+    """Make a text safe as a CSV cell.
+
+    Texts that are numbers, and values that are not texts, stay unchanged.
 
     A text that a spreadsheet would read as a formula is preceded by an apostrophe. Control
     characters become ``\\ufffd``, because a terminal could interpret them.
@@ -154,7 +155,7 @@ _HARMLESS: Final = (
     ("&", "&amp;"),
     ("<", "&lt;"),
     (">", "&gt;"),
-    # A backslash would not stop these from becoming a mention or a link.
+    # A backslash before these texts would not stop Markdown from making a mention or a link.
     ("@", "＠"),
     ("://", "&#58;//"),
     ("www.", "www&#46;"),
