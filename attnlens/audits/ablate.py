@@ -28,14 +28,14 @@ Loss = Callable[[Any], Tensor]
 How = Literal["zero", "mean"]
 
 _MASKED_EVERY: Final = 7
-"""Every seventh token is masked: about 15%, as in the training of masked language models.
+"""One of seven tokens is masked. This is about 15%, as in the training of masked language models.
 
 Reference:
     Devlin et al. 2019, "BERT", section 3.1.
 """
 _RANDOM_HEADS: Final = 20
 _MAX_ENUMERATED_INPUTS: Final = 12
-"""Up to 12 inputs, all sign flips are enumerated. For more inputs, `N_DRAWS` are drawn."""
+"""For at most 12 inputs, all sign flips are enumerated. For more, `N_DRAWS` flips are drawn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +102,10 @@ def ablate(
         inputs: as in `attnlens.audit`. P-values need at least two inputs.
         tokens: as in `attnlens.audit`.
         loss: a function that receives the model's output for one input and returns a tensor with
-            one element. None: the loss in the output if the inputs contain ``labels``, otherwise
-            the mean cross-entropy in nats of the next tokens, without padding. For a masked
-            language model, it is the cross-entropy of the masked tokens. If no token is masked,
-            every seventh token is masked.
+            one element. None: the loss that the model computes, if the inputs contain ``labels``.
+            Otherwise, the loss is the mean cross-entropy in nats of the next tokens, without
+            padding. For a masked language model, it is the mean cross-entropy of the masked tokens.
+            If an input of such a model has no masked token, every seventh token is masked.
         heads: ``"each"``, or names such as ``["L16H0"]``. Named heads are compared with up to 20
             other heads, which are drawn at random.
         how: ``"zero"``: the head's weights become 0, so that the head contributes nothing.
@@ -220,7 +220,7 @@ def _mean_of_others(random: Floats, names: Sequence[str], name: str) -> Floats |
 
 
 def _p(more: Floats, generator: np.random.Generator) -> float | None:
-    """Return the p-value of a sign-flip test of the mean, which is exact for few inputs.
+    """Return the p-value of a sign-flip test of the mean. For few inputs, the p-value is exact.
 
     Reference:
         Fisher 1935, "The Design of Experiments", section 21.

@@ -1,4 +1,4 @@
-"""Find the items that a model's answer depends on according to its attention, and test this."""
+"""Use attention to find the items that an answer may depend on, and test whether it does."""
 
 from __future__ import annotations
 
@@ -59,35 +59,41 @@ def audit(
     progress: Callable[[str], None] = lambda _: None,
     **unknown: object,
 ) -> Audit:
-    """Find the items that a model's answer depends on according to its attention, and test this.
+    """Use attention to find the items that an answer may depend on, and test whether it does.
 
     An item is a key of attention, such as a token. One forward pass with gradients scores every
-    item of every head by gradient times attention. Claims are then made about the item and the
-    items with the highest scores over all heads, about the most attended items, and about the items
-    that each of the highest-scoring heads attends to. The items of a claim are hidden together from
-    the model or the head, and `attnlens.evidence` compares the effect with the effect of hiding
-    other items. Each item is also hidden alone from all attention.
+    item of every head by gradient times attention. Claims are then made about these items:
+
+    - the item with the highest score, where scores are summed over all heads,
+    - the few items with the highest scores,
+    - the few items with the most attention,
+    - for each of the highest-scoring heads, the few items with the most attention of this head.
+
+    The items of a claim are hidden together from the model, or from the head that the claim is
+    about. `attnlens.evidence` compares the effect with the effect of hiding other items. Each item
+    is also hidden alone from all attention.
 
     Args:
-        model: any torch model in `eval` mode; or a path as for the command `attnlens audit`: a
-            Hugging Face folder, a GGUF file, or ``module:function``, which returns a model and its
-            inputs.
+        model: any torch model in `eval` mode, or a path. As in the command `attnlens audit`, the
+            path is a Hugging Face folder, a GGUF file, or ``module:function``, which returns a
+            model and its inputs.
         inputs: one text or several texts, which need a tokenizer; or tensors whose first axis is
-            the batch. Give one tensor, a sequence of tensors, or a mapping from argument names.
+            the batch. Tensors are given as one tensor, as a sequence of tensors, or as a mapping
+            from argument names to tensors.
         tokens: a Hugging Face tokenizer, or the labels of the items.
         target: the part of the output to explain. For a classifier, the name or number of a class.
             For a language model, the text or number of the next token, or of the token at
-            ``[MASK]``. For a forecast, ``"step 3"`` or ``"step 3, channel 1"``. ``"embedding"``
-            is the embedding. A function of the output may return one number per input
-            ``(batch,)``, or the probabilities or logits of outcomes ``(batch, outcome)``. None: the
-            most likely token or class, the first step, or the embedding of a model without an
-            output head; see `attnlens.audits.screen`. If a text for a masked language model has no
-            ``[MASK]``, its last token is masked. For an encoder-decoder, the target is the first
-            token of its output.
-        layers: report only heads of these layers; None: all layers.
+            ``[MASK]``. For a forecast, ``"step 3"`` or ``"step 3, channel 1"``. For an embedding,
+            ``"embedding"``. The target can also be a function of the output. It returns one number
+            per input ``(batch,)``, or the probabilities or logits of outcomes ``(batch, outcome)``.
+            None: the most likely token or class, the first step, or the embedding of a model
+            without an output head; see `attnlens.audits.screen`. If a text for a masked language
+            model has no ``[MASK]``, its last token is masked. For an encoder-decoder, the target is
+            the first token of its output.
+        layers: the layers whose heads are reported; None: all layers.
         heads: the number of heads to make claims about.
-        sinks: positions of items to leave out of claims, in addition to special tokens; None: the
-            result of `attnlens.attention.focus.sink_items`.
+        sinks: the positions of items that are left out of claims, in addition to special tokens;
+            None: the result of `attnlens.attention.focus.sink_items`.
         seed: the seed of all random draws.
         progress: a function that is called with a line of text for each input.
 
@@ -186,7 +192,7 @@ _PROBABILITY_TOLERANCE: Final = 1e-3
 _CONTROL: Final = "other sets of as many items, beyond what kind, frequency and place explain"
 
 _ITEMS_PER_COLUMN: Final = 5
-"""A comparison uses at most one number of `token_structure` for every five items."""
+"""For every five items, a claim is corrected for at most one number of `token_structure`."""
 
 _CLOSED_CLASSES: Final = """
 a about all an and any are as at be been but by can could did do does each for from had has have
@@ -297,7 +303,10 @@ class _Case:
         return tuple(sorted(items[order].tolist()))
 
     def item_names(self, items: Sequence[int]) -> tuple[str, ...]:
-        """Return the labels of items, with the position after a label that is not unique."""
+        """Return the labels of items.
+
+        A label that occurs more than once is followed by its position.
+        """
         labels = self.screening.labels
         return tuple(
             (labels[at].strip() or repr(labels[at]))
@@ -346,9 +355,10 @@ class _Case:
         ]
 
     def model_free_lists(self) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
-        """Return the tokens of a text with the largest ids, and the longest tokens.
+        """Return two lists of tokens: those with the largest ids, and the longest ones.
 
-        These lists are placebos, because they do not depend on the model.
+        The lists are placebos, because they do not depend on the model. Inputs that are not texts
+        have no such lists.
         """
         if self.single_input.text is None or "input_ids" not in self.single_input.kwargs:
             return [], []
@@ -399,8 +409,9 @@ def audit_input(
     """Test the claims that one input's attention suggests.
 
     The items that a head attends to are hidden together, once from that head and once from the
-    whole model. If the effect of the first is at least a tenth of the effect of the second, the
-    claim about the head is tested. Otherwise the claim counts as not supported.
+    whole model. The claim about the head is tested only if hiding the items from the head has at
+    least a tenth of the effect of hiding them from the whole model. Otherwise, the claim gets no
+    verdict.
 
     Args:
         number: the number of the input.
@@ -408,8 +419,8 @@ def audit_input(
         heads: the number of heads to make claims about.
 
     Returns:
-        the input, the effects of hiding each item, the heads, the claims, and for each of
-        `PLACEBOS` the number of lists that were tested and the number that were supported.
+        the input, the effects of hiding each item, the heads, the claims, and two numbers for each
+        of `PLACEBOS`: how many lists were tested, and how many of these were supported.
 
     Raises:
         InputError: there are too few items to compare.
@@ -486,7 +497,7 @@ def _of_heads(
 def _with_p_values(trial: Trial[AuditClaim], case: _Case, rows: Sequence[HeadRow]) -> HeadTable:
     """Return the rows with p-values.
 
-    The p-value of a head is for hiding the items that the head attends to from the whole model.
+    The p-value of a head tests the effect of hiding its most attended items from the whole model.
     """
     claims = [case.head_claim(row) for row in rows]
     statistics = trial.item_statistics(MODEL, claims[0])

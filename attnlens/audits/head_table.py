@@ -45,16 +45,17 @@ class HeadRow:
             have the same layer; otherwise empty.
         previous, first, duplicate, induction: the share of attention to the previous token, to the
             first token, to earlier equal tokens, and to the tokens that follow earlier equal
-            tokens. The share is a mean over the queries that have such a key; None if no query has
-            one.
+            tokens. Each share is the mean over the queries that have such a key; None if no query
+            has such a key.
         sink: the mean share of attention to sinks.
         entropy: the mean entropy over queries, in nats.
         relation: the relation (previous, duplicate or induction) with the largest lift.
-        lift: the attention to that relation divided by its share under uniform attention.
+        lift: the share of attention to that relation, divided by its share under uniform attention.
         importance: gradient times attention, summed over keys that are not sinks; None outside an
             audit.
-        p: the p-value for hiding the most attended items of the head from the whole model: the
-            share of random sets with at least as large an effect; None outside an audit.
+        p: the p-value for the effect of hiding the head's most attended items from the whole model.
+            It is the share of random sets of items with at least as large an effect. None outside
+            an audit.
     """
 
     layer: int
@@ -128,7 +129,10 @@ def heads(
 
 
 def whole_records(recording: Recording, keys: int | None) -> Iterator[AttentionRecord]:
-    """Yield the first record of each site with this number of keys. Lazy weights are computed."""
+    """Yield the first record of each site, if it has this number of keys.
+
+    Lazy weights are computed.
+    """
     count = 0
     for site in recording:
         record = recording.calls(site)[0]

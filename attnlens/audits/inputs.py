@@ -1,4 +1,4 @@
-"""Split the inputs of a model, and compute its outputs with parts of an input hidden."""
+"""Split a model's inputs into single inputs, and compute outputs with some items hidden."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class AuditInput:
     Attributes:
         labels: the labels of the items; None if they are unknown.
         special: the positions of special tokens.
-        folds: the number of batch rows per input for each site, because a model may treat channels
-            as batch rows.
+        folds: for each site, the number of batch rows that belong to one input. It is greater than
+            1 if the model treats channels as batch rows.
         rows: the number of copies of the input evaluated so far.
         masked: the original tokens that were replaced by mask tokens, by position.
     """
@@ -50,7 +50,7 @@ class AuditInput:
     masked: dict[int, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Let an encoder-decoder predict its first output token, if no output is given."""
+        """If no output is given, let an encoder-decoder predict its first output token."""
         config = getattr(self.model, "config", None)
         start = getattr(config, "decoder_start_token_id", None)
         output_names = {"decoder_input_ids", "labels"} & self.kwargs.keys()
@@ -96,7 +96,7 @@ class AuditInput:
         """Replace tokens by mask tokens, if the model predicts masked tokens and none is masked.
 
         Args:
-            every: mask one of every ``every`` tokens; 0: mask only the last token.
+            every: the distance between two masked tokens; 0: only the last token is masked.
         """
         mask = getattr(self.tokenizer, "mask_token_id", None)
         ids = self.kwargs.get("input_ids")
@@ -161,8 +161,9 @@ def split_inputs(model: object, inputs: Any, tokens: Any = None) -> list[AuditIn
     """Split the inputs of a model into single inputs.
 
     Args:
-        inputs: one text or several texts, which need a tokenizer; or a tensor, a tuple of tensors,
-            or a mapping from argument names. The first dimension of every tensor is the batch.
+        inputs: one text or several texts, which need a tokenizer; or a tensor, a sequence of
+            tensors, or a mapping from argument names to tensors. The first axis of every tensor is
+            the batch.
         tokens: a Hugging Face tokenizer, or the labels of the items.
 
     Raises:
@@ -231,7 +232,7 @@ def record_input(model: nn.Module, inputs: Any, tokens: Any = None) -> Recording
         single_inputs[0].ask()
     for axis in ("query", "key"):
         if single_inputs[0].labels is not None:
-            with suppress(RecordingError):  # the axis has another length
+            with suppress(RecordingError):  # raised if the axis has another length
                 recording = recording.labelled(**{axis: single_inputs[0].labels})
     return recording
 

@@ -29,12 +29,13 @@ _SAFELY: Final = {"local_files_only": True, "trust_remote_code": False}
 _CODE: Final = re.compile(
     r'(auto_map)|"_?(attn_implementation)\w*": (?:"[^"]*/|\{[^}]*/)',
 )
-"""The settings that make transformers run code of the folder, or of a kernel ``owner/repository``.
-"""
+"""The settings that make transformers run code from the folder or from a kernel repository."""
 _MAX_CONFIG_BYTES: Final = 16 << 20
 _BASE_MEMORY: Final = 4 << 30
 _MEMORY_PER_BYTE: Final = 20
-"""Bytes of memory per byte of a file, because 2-bit weights become 32-bit weights and are copied.
+"""The memory limit in bytes per byte of a model file.
+
+The limit is high, because 2-bit weights become 32-bit weights, which are then copied.
 """
 _MAX_CPU_SECONDS: Final = 24 * 3600
 _MAX_SILENT_SECONDS: Final = 3600.0
@@ -181,7 +182,7 @@ def _of_gguf(path: str) -> ModelSource:
 
 @contextmanager
 def _read_once() -> Iterator[None]:
-    """Make transformers read a GGUF file once, and not three times, inside a ``with`` block."""
+    """Inside a ``with`` block, make transformers read a GGUF file once instead of three times."""
     gguf = import_module("gguf")
     before = {name: getattr(gguf, name) for name in ("GGUFReader", "get_tensor_name_map")}
     try:

@@ -58,10 +58,10 @@ class TokenEffect:
     Attributes:
         input: the number of the input, from 0.
         position: the position of the item.
-        attention: the item's share of attention at the query from which the answer is read, 0 to 1,
-            averaged over all heads.
-        before, after: the probability of the target, or of the most likely outcome, with the item
-            visible and hidden.
+        attention: the share of attention, from 0 to 1, that the item gets at the query from which
+            the answer is read. It is averaged over all heads.
+        before, after: the probability with the item visible, and with the item hidden. It is the
+            probability of the target or, if all outcomes are explained, of the most likely outcome.
         points: ``after`` minus ``before`` in percentage points.
         nats: the Kullback-Leibler divergence in nats between the probabilities of all outcomes with
             the item visible and with the item hidden.
@@ -89,7 +89,7 @@ class TargetChange:
 
 @dataclass(frozen=True, slots=True)
 class LargestTargetChange(TargetChange):
-    """The largest change of an outcome, with the probability before and after the change."""
+    """The change of the outcome that changes most, with its probability before and after."""
 
     before: float
     after: float
@@ -122,11 +122,11 @@ class AuditedClaim(ClaimResult):
 class Placebo:
     """Lists of items that should not matter. Each list is tested as one claim.
 
-    The items of ``random lists`` are drawn uniformly. The items of ``random heads`` are those that
-    random heads attend to, hidden from the whole model. For ``shuffled heads``, the features of the
-    keys of the same heads are reordered, and the items with the most attention are hidden.
-    ``rarest ids`` are the tokens of a text with the largest ids, and ``longest words`` are its
-    longest tokens.
+    All lists are hidden from the whole model. The items of ``random lists`` are drawn uniformly. A
+    list of ``random heads`` contains the items to which a randomly drawn head attends most. A list
+    of ``shuffled heads`` contains the items to which the same head attends most after the features
+    of its keys are reordered. The list ``rarest ids`` contains the tokens of a text that have the
+    largest ids, and ``longest words`` contains the longest tokens of the text.
     """
 
     kind: PlaceboKind

@@ -48,9 +48,9 @@ class Target:
     """The target of an audit.
 
     Attributes:
-        kind: the type of the scores: ``one``: the log-odds of one outcome; ``all``: the
-            log-probabilities of all outcomes; ``number``: a number; ``embedding``: a vector of
-            length 1.
+        kind: the type of the scores. ``one`` means the log-odds of one outcome, ``all`` the
+            log-probabilities of all outcomes, ``number`` a number, and ``embedding`` a vector with
+            the norm 1.
         query: the position from which the answer is read; None if there are several positions, or
             if the position is unknown.
         places: the number of positions of the output.
@@ -89,7 +89,7 @@ def resolve_target(
     """Return the target for the output of one input.
 
     Args:
-        causal: the sequence lengths at which no position attends to a later position.
+        causal: the lengths of sequences in which no position attends to a later position.
 
     Raises:
         InputError: the target does not exist. The message lists the available targets.
@@ -137,7 +137,7 @@ def answer_of(output: Any) -> Tensor:
 
 
 def _of_one(index: int, at: int | None = None) -> Scores:
-    """Return the function that computes the log-odds of one outcome, at one position if given."""
+    """Return a function that computes the log-odds of one outcome, at position ``at`` if given."""
 
     def scores(output: Any, _: Tensor) -> Tensor:
         logits = answer_of(output).double()
@@ -287,13 +287,16 @@ class Screening:
 
     Attributes:
         attention: for each site, the attention ``(head, item)`` at the query from which the answer
-            is read. If this query is unknown, it is the last query under a causal mask, and
-            otherwise the mean over all queries is used.
-        shuffled: the attention after the features of the keys were put in a different order than
-            the features of the queries, for sites whose queries and keys were recorded.
-        importance: gradient times attention ``(head, item)``, summed over queries; not negative.
-        items: the positions that claims can name: not sinks, and not the answer's own position.
-        left_out: padding, and the answer's own position.
+            is read. If this query is unknown, the last query is used if there is a causal mask, and
+            the mean over all queries otherwise.
+        shuffled: the same attention, computed after the features of the keys were put in a
+            different order than the features of the queries. It is known only for sites whose
+            queries and keys were recorded.
+        importance: gradient times attention ``(head, item)``, summed over queries. It is not
+            negative.
+        items: the positions that claims can name: all positions except sinks, special tokens,
+            padding, and the answer's own position.
+        left_out: the positions of padding, and the answer's own position.
     """
 
     target: Target
@@ -364,7 +367,7 @@ def screen(
 
 
 def _causal(recording: Recording) -> frozenset[int]:
-    """Return the sequence lengths at which no site lets a position attend to a later position."""
+    """Return the lengths of sequences in which no position attends to a later one at any site."""
     square = [each for each in recording.records() if each.shape[-2] == each.shape[-1]]
     bidirectional = {each.shape[-1] for each in square if bool(each.weights.triu(1).any())}
     return frozenset({each.shape[-1] for each in square} - bidirectional)
@@ -386,18 +389,18 @@ def _keys(recording: Recording, labels: Sequence[str] | None) -> int:
 def importance(
     single_input: AuditInput, target: Target, shapes: Mapping[str, Sequence[int]], *, seed: int = 0
 ) -> dict[str, Floats]:
-    """Return gradient times attention of every key of every head, summed over queries.
+    """Return gradient times attention for every head and key, summed over queries.
 
-    All weights of a head to one key are multiplied by a gate of 1. One backward pass then gives
-    ``sum over queries of A ∂s/∂A`` for every head and key. For an answer of many numbers, the
-    result is the root mean square over `_PROBES` random directions. Log-probabilities are weighted
-    by the square root of their probability (the Fisher metric).
+    All attention weights of a head to one key are multiplied by a gate whose value is 1. One
+    backward pass then gives ``sum over queries of A ∂s/∂A`` for every head and key. For an answer
+    of many numbers, the result is the root mean square over `_PROBES` random directions.
+    Log-probabilities are weighted by the square root of their probability (the Fisher metric).
 
     Args:
         shapes: the shape of each site's weights, ``(batch, head, query, key)``.
 
     Returns:
-        an array ``(head, key)`` for each site, not negative.
+        for each site, an array ``(head, key)`` of numbers that are not negative.
 
     Reference:
         Michel et al. 2019, "Are Sixteen Heads Really Better than One?"; Barkan et al. 2021,

@@ -5,8 +5,8 @@ mattered. An item is a key of attention, such as a word or a frame. To test a cl
 hidden from the whole model or from a single head.
 
 The null distribution contains the summed effects of control sets, which are other sets of the same
-size. If the claim's items were also drawn at random, their sum would have every rank among these
-sums with the same probability. The p-value is therefore exact.
+size. If the claim's items were also drawn at random, their sum would be equally likely to have any
+rank among these sums. The p-value is therefore exact.
 """
 
 from __future__ import annotations
@@ -98,10 +98,10 @@ class NullDistribution:
         return _TIE * float(np.abs(self.values).max(initial=0.0))
 
     def p_high(self, statistic: float) -> float:
-        """Return the one-sided p-value: the share of sets that reach ``statistic``.
+        """Return the one-sided p-value: the share of sets with at least this statistic.
 
-        A set reaches it if its own statistic is at least as large. If all sets were enumerated, the
-        p-value is this exact share. Otherwise, it is ``(1 + #{value >= statistic}) / (draws + 1)``.
+        If all sets were enumerated, the p-value is exactly this share. Otherwise, it is ``(1 +
+        #{value >= statistic}) / (draws + 1)``.
 
         Reference:
             Phipson & Smyth 2010, "Permutation P-values Should Never Be Zero".
@@ -109,7 +109,7 @@ class NullDistribution:
         return self._p(int((self.values >= statistic - self._slack).sum()))
 
     def p_low(self, statistic: float) -> float:
-        """Return the one-sided p-value: the share of sets at or below ``statistic``."""
+        """Return the one-sided p-value: the share of sets with at most this statistic."""
         return self._p(int((self.values <= statistic + self._slack).sum()))
 
     def _p(self, count: int) -> float:

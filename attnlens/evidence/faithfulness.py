@@ -1,8 +1,8 @@
 """Measures of how faithful an attribution is: removal metrics, correlations and controls.
 
-The functions receive the model as a function ``predict``. For each mask, ``predict(masks)`` returns
-the probabilities ``(mask, class)`` if only the parts that are true in the mask are visible. ``y``
-is the log-odds of the class that is most likely when all parts are visible.
+The functions receive the model as a function ``predict``. ``predict(masks)`` returns the
+probabilities ``(mask, class)``. For each mask, only the parts that are true in the mask are visible
+to the model. ``y`` is the log-odds of the class that is most likely when all parts are visible.
 
 Each removal metric is computed twice: from log-odds, and in nats as ``KL(full ‖ remaining parts)``.
 In nats, effects of opposite sign do not cancel each other.

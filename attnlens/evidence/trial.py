@@ -68,7 +68,7 @@ _EVAL: Final = "call model.eval() first"
 
 _MODEL_REPEATS: Final = 24
 _HEAD_REPEATS: Final = 4
-"""The number of masks that are run twice, for the model and for a head, to detect randomness."""
+"""The number of masks evaluated twice (for the model, for a head) to detect random results."""
 
 
 @dataclass(eq=False)
@@ -82,9 +82,9 @@ class Trial(Generic[C]):
             `change`. Both were measured by hiding the item in the same position of other inputs. If
             they are given, changes are standardised.
         reference: the distribution of the standardised changes of items in other inputs. If it is
-            given, it is the null distribution for claims about the whole model with a single item.
-            Otherwise, these claims are compared with the other items of the input, like all other
-            claims.
+            given, it is the null distribution of those claims about the whole model that name a
+            single item. Otherwise, these claims are compared with the other items of the input,
+            like all other claims.
         structure: a mapping from an item to numbers that describe the item apart from its content,
             such as its distance. A claim names the numbers that must not explain its effect
             (`Claim.beyond`).
@@ -299,7 +299,7 @@ class Trial(Generic[C]):
         return along and noticeable(float(self.effect(full, best)), points)
 
     def _share(self, claim: Claim, own: Floats, model_probs: Floats) -> float:
-        """Return the effect at a head as a share, from 0 to 1, of the effect at the whole model.
+        """Return the effect at a head divided by the effect on the whole model, from 0 to 1.
 
         The share is 0 if the two effects have opposite signs.
         """
@@ -431,7 +431,7 @@ MAX_HEAD_ITEMS: Final = 4
 class GatheredEvidence(Generic[C]):
     """The results of every intervention on one input, and the number of masks evaluated.
 
-    ``n_evaluations`` maps each purpose, such as a site, to the number of masks evaluated for it.
+    ``n_evaluations`` contains the number of masks evaluated for each site and each other purpose.
     ``rarity`` maps each item to the share of reference items whose effect is at least as large.
     """
 

@@ -14,7 +14,7 @@ Verdict = Literal["supported", "not better than chance", "contradicted", "cannot
 Q_LEVEL: Final = 0.05
 _LOW_LEVEL: Final = 0.01
 FIRST_LEVEL: Final = 0.03
-"""The part of `Q_LEVEL` that is reserved for the claim tested first.
+"""The part of `Q_LEVEL` that is reserved for the claim that is tested first.
 
 A claim about one of 36 items can reach this level, because its smallest p-value is 1/36.
 """
@@ -24,10 +24,10 @@ MIN_POINTS: Final = 0.5
 
 MIN_NATS: Final = 0.0005
 MIN_LIFT: Final = 1.25
-"""A head counts as attending to items if their mean weight is this many times the mean of all."""
+"""A head counts as attending to items only if their lift (see `Claim.lift`) is at least this."""
 
 MIN_SHARE: Final = 0.1
-"""A claim about a head gets no verdict if the head's share of the model's effect is smaller."""
+"""A claim about a head gets no verdict if the head's share of the total effect is smaller."""
 
 TOO_SMALL: Final = "too small to matter"
 ITEMS: Final = "items"
@@ -125,11 +125,11 @@ def judge(
     """Return the verdict on a tested claim.
 
     A claim is *supported* if three conditions hold: few control sets have an effect as large as
-    that of the claim's items (q at most `Q_LEVEL`), the effect is noticeable, and the effect has
+    that of the claim's items (q is at most `Q_LEVEL`), the effect is noticeable, and the effect has
     the direction that the claim states. If only the direction is wrong, the claim is
     *contradicted*. It is also *contradicted* if few control sets have an effect as small as that of
-    the claim's items (q for a small effect at most `_LOW_LEVEL`). Otherwise it is *not better than
-    chance*.
+    the claim's items (the q-value for a small effect is at most `_LOW_LEVEL`). Otherwise it is *not
+    better than chance*.
 
     Args:
         effect: the effect of hiding the claim's items together, in nats.

@@ -83,11 +83,12 @@ class RenderedText:
 
 
 def render_clauses(clauses: Iterable[Clause], ids: object) -> RenderedText:
-    """Return the clauses with these ids in this order, followed by missing required clauses.
+    """Return the clauses that ``ids`` selects, in order, and then the other required clauses.
 
     Args:
         clauses: the bank.
-        ids: a list of ids, a mapping with such a list under ``ids``, or JSON of either.
+        ids: a list of ids, a mapping with such a list under the key ``ids``, or the JSON text of
+            either.
 
     Raises:
         InputError: ``ids`` has another form.
@@ -109,7 +110,8 @@ def clauses_from(facts: object) -> tuple[Clause, ...]:
     """Build a clause bank from plain data.
 
     Args:
-        facts: clauses, mappings with ``id`` and ``text``, or one mapping of ids to sentences.
+        facts: a list of clauses, a list of mappings with ``id`` and ``text``, or one mapping from
+            ids to sentences.
 
     Raises:
         InputError: ``facts`` has another form, or it is empty.

@@ -29,7 +29,7 @@ from attnlens.llm.clause_bank import MAX_IDS, Clause, ids_in
 MAX_ANSWER_CHARACTERS: Final = 20_000
 _MAX_DOCUMENT_BYTES, _MAX_REFUSAL_BYTES = 800_000, 1 << 16
 _MAX_EVENT_BYTES, _MAX_STREAM_BYTES, _MAX_STREAM_LINES = 1 << 20, 64 << 20, 1_000_000
-"""Limits on a stream, which includes the reasoning that some servers send with the text."""
+"""Limits on a streamed answer, which may also contain the model's reasoning."""
 
 _MAX_WAIT_SECONDS: Final = 86_400
 _MAX_CONNECT_SECONDS: Final = 30.0
@@ -91,7 +91,7 @@ class Endpoint:
             raise InputError(problem)
 
     def until(self) -> float:
-        """Return the deadline of a request that starts now, on the clock of `time.monotonic`."""
+        """Return the `time.monotonic` value at which a request that starts now must have ended."""
         return time.monotonic() + self.deadline
 
     def _unusable(self, problem: str) -> InputError:
@@ -114,7 +114,10 @@ class Endpoint:
 
     @property
     def sends_key(self) -> bool:
-        """Whether there is a key and it may be sent: only over TLS or to this machine."""
+        """Whether there is a key that may be sent.
+
+        Keys are sent only over TLS or to this machine.
+        """
         return self.key is not None and (self.base_url.startswith("https:") or self.is_local)
 
     def failure(self, problem: str, remedy: str | None = None) -> EndpointError:
@@ -149,7 +152,8 @@ def ask(
     """Send messages once, and return at most `MAX_ANSWER_CHARACTERS` of the answer.
 
     Args:
-        until: the deadline on the clock of `time.monotonic`; None: ``endpoint.deadline`` from now.
+        until: the value of `time.monotonic` at which the answer must have ended; None:
+            ``endpoint.deadline`` seconds from now.
         settings: further keys of the request, such as ``max_tokens``.
 
     Raises:
@@ -162,7 +166,7 @@ def ask(
 
 async def _ask(endpoint: Endpoint, body: Json, until: float) -> Answer:
     try:
-        # A time-out applies to each byte, so only this deadline stops a slow server.
+        # The time-out starts again at each byte, so only this deadline stops a slow server.
         async with asyncio.timeout_at(until), _response(endpoint, body) as response:
             return await _answer(endpoint, response)
     except TimeoutError:
@@ -175,7 +179,7 @@ async def _response(endpoint: Endpoint, body: Json) -> AsyncIterator[httpx.Respo
     """Yield the response if its status is 200; convert interruptions to `EndpointError`."""
     headers = {
         "Accept": "text/event-stream, application/json",
-        "Accept-Encoding": "identity",  # decompressed data would have no size limit
+        "Accept-Encoding": "identity",  # the size limits would not apply to decompressed data
         "User-Agent": f"attnlens/{VERSION}",
     }
     if endpoint.sends_key:
@@ -184,7 +188,7 @@ async def _response(endpoint: Endpoint, body: Json) -> AsyncIterator[httpx.Respo
         headers=headers,
         timeout=httpx.Timeout(endpoint.timeout, connect=_MAX_CONNECT_SECONDS),
         verify=ssl.create_default_context(),
-        trust_env=not endpoint.is_local,  # no proxy for this machine
+        trust_env=not endpoint.is_local,  # use no proxy for this machine
     )
     async with client:
         request = client.build_request(
@@ -351,7 +355,7 @@ def chosen_ids(
     """Ask a language model to select clauses from a bank, and return the ids in the model's order.
 
     Args:
-        messages: the prompt with the bank.
+        messages: the prompt, which contains the clauses of the bank.
         settings: further keys of the request, such as ``max_tokens``.
 
     Returns:

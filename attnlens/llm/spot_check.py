@@ -1,9 +1,10 @@
-"""Check whether the numbers and names of a text occur in JSON or CSV, in the rows the text names.
+"""Check whether the numbers and names of a text occur in JSON or CSV data.
 
 The data is read as rows. A row consists of the numbers and the labels of an object. Labels are the
-short strings of the object and of enclosing objects. A number of the text must occur in a row that
-agrees with the names near the number, or follow from such rows by a difference, a sum, a ratio or
-rounding. The grammar of the text is not analysed.
+short strings of the object and of the objects around it. A number of the text is borne out if a row
+contains the number and agrees with the names near the number in the text. It is also borne out if
+it is a difference, a sum, a ratio or a rounded value of numbers in such rows. The grammar of the
+text is not analysed.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from attnlens.files import Json
 from attnlens.render.safe import visible
 
 Answer = Literal["not borne out", "not in the data", "not read", "borne out"]
-"""The answers by priority. If parts of a statement have different answers, the first one counts."""
+"""The answers by priority. If parts of a statement differ, the first of their answers counts."""
 
 Label = tuple[str, str]
 Phrases = Mapping[str, "str | Label"]
@@ -39,10 +40,14 @@ Finding = tuple[Answer, str, str | None, str | None]
 
 _MAX_VALUES: Final = 300_000
 _MAX_ROWS, _MAX_LABELS, _MAX_FACTS = 60, 12, 40
-"""Limits on the labels or rows of one name, on the labels of a row, and on the numbers of a row."""
+"""`_MAX_ROWS` limits the rows and labels of one name. The others limit the content of one row."""
 
 _MAX_PAIRS, _MAX_EQUAL, _MAX_NUMBERS, _MAX_NAME_WORDS = 5000, 500, 60, 6
-"""Limits on number pairs to combine, facts with one value, numbers of a statement, name words."""
+"""The limits of a check.
+
+At most this many pairs of numbers are combined, facts of one value are compared, numbers of a
+statement are read, and words form a name.
+"""
 MAX_LABEL_CHARACTERS, MAX_STATEMENT_CHARACTERS = 60, 1000
 
 _WORD: Final = re.compile(r"[^\W\d_]+\d*|\d+(?:\.\d+)*")
@@ -149,16 +154,19 @@ def _stem(word: str) -> str:
 
 @lru_cache(maxsize=1 << 14)
 def stems(text: str) -> tuple[str, ...]:
-    """Return the stems of the words in a key, a label or a text; comparisons use the stems."""
+    """Return the stems of the words in a key, a label or a text.
+
+    Two words are treated as the same word if their stems are equal.
+    """
     parted = re.sub(r"(?<=[a-z])(?=[A-Z])|_", " ", visible(text))
     return tuple(map(_stem, _WORD.findall(parted)))
 
 
 class DataRows:
-    """The rows of plain data, each with labels by column and with numbers.
+    """The rows of plain data. Each row has numbers and, for some columns, a label.
 
     Args:
-        unread: keys whose content adds words but no rows and no numbers.
+        unread: keys whose content is read only for its words, not for rows and numbers.
 
     Raises:
         InputError: the data contains no fact, or more than 300,000 values.
@@ -235,7 +243,10 @@ class DataRows:
 
     @cached_property
     def by_size(self) -> list[tuple[float, bool, Figure]]:
-        """The numbers sorted by size. Numbers up to 1 occur again as percentages, marked True."""
+        """The numbers sorted by size.
+
+        A number up to 1 has a second entry with its value in per cent, which is marked True.
+        """
         return sorted(_entries(fact for row in self.facts for fact in row), key=_size)
 
     @cached_property
@@ -274,7 +285,7 @@ def _is_label(value: object, position: int) -> bool:
 
 
 def read_data(source: Any) -> Any:
-    """Return plain data unchanged; parse JSON or CSV text; read a list of lists as a table.
+    """Return plain data: a text is parsed as JSON or CSV, and a list of lists is read as a table.
 
     Raises:
         InputError: a text is neither JSON nor CSV, it holds too many values, or a table has no
@@ -325,7 +336,8 @@ def check_text(
     Args:
         phrases: a mapping from patterns to the words that replace them, or to the labels that they
             name.
-        seconds: the time limit; the rest of the text is then not read.
+        seconds: the time limit. The statements that are left after this time are answered ``not
+            read``.
     """
     until = time.monotonic() + seconds
     return SpotCheck(
@@ -432,8 +444,8 @@ class _Reading:
     def _nearby_mentions(self, at: int) -> list[Mention]:
         """Return the names that apply to a clause.
 
-        These are the names in the clause. For a column without such a name, it is the nearest name
-        outside the clause.
+        All names in the clause apply. If no name in the clause belongs to a column, the nearest
+        name of this column outside the clause also applies.
         """
         low, high = self._clause(at)
         nearby = [mention for mention in self.mentions if low <= mention.start < high]
@@ -450,7 +462,7 @@ class _Reading:
         return nearby
 
     def _fits(self, row: int, nearby: list[Mention]) -> bool:
-        """Return whether a row has one of the named labels in each column that is named nearby."""
+        """Return whether a row agrees with each nearby name that belongs to a column of the row."""
         labels = self.facts.rows[row]
         held = {
             column
@@ -487,7 +499,10 @@ class _Reading:
         return self._scopes[low]
 
     def _number(self, number: re.Match[str]) -> Finding | None:
-        """Check a number. A number in words is checked only if adjacent words name a fact."""
+        """Check a number.
+
+        A number written in words is checked only if adjacent words name a fact.
+        """
         subject, start = f'number "{number[0].strip()}"', number.start("digits")
         before, (low, high) = self.text[: number.start()], self._clause(start)
         inside = any(
@@ -535,7 +550,7 @@ class _Reading:
     def _equal(
         self, number: re.Match[str], value: float, tolerance: float, pool: list[Figure]
     ) -> Iterator[Figure]:
-        """Yield the facts with this value, as written or in the unit of the text."""
+        """Yield the facts with this value, either as written or in the unit of the text."""
         share = re.search(r"%|per ?cent|points", self.text)
         scale = _SCALES.get(number["scale"], 1.0)
         for factor in {1.0, 1 / scale, 0.01 if number["cents"] else 1.0}:

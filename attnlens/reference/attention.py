@@ -1,6 +1,6 @@
 """Scaled dot-product attention: pure functions, a layer, and the reference model ``attention``.
 
-A query from which every key is hidden gets attention weights of 0, not NaN.
+If every key is hidden from a query, all attention weights of the query are 0, not NaN.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ class MultiHeadAttention(nn.Module):
     ) -> Tensor:
         """Return the output of the layer, ``(..., query, d)``.
 
-        The output of a query from which every key is hidden is zero.
+        If every key is hidden from a query, the output of the query is zero.
 
         Args:
             x: the input, ``(..., query, d)``.

@@ -21,11 +21,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ModelInput:
-    """The input tensors of a model, with names for their axes and labels.
+    """The input tensors of a model, and the names and labels of their axes.
 
     Attributes:
         inputs: the positional arguments of the model.
-        names: the symbols of the tensors in ``inputs``; if empty, a single tensor is called ``x``.
+        names: the symbols of the tensors in ``inputs``. If ``names`` is empty, the only tensor has
+            the symbol ``x``.
         axes: the axis names of each input (by symbol) and of parameters (by name).
         labels: the labels along each named axis, such as ``{"token": ("3", "1", "4")}``.
         batched: whether the first axis of every input is a batch of size 1.
@@ -60,9 +61,10 @@ class ReferenceModel:
     Attributes:
         source: the paper and the section that describe the model.
         written: a short description of the format of INPUT, the command-line argument.
-        load: a function ``(path or None) -> LoadedModel``; with ``None``, the included model.
-        read: a function ``(loaded, text or None, **options) -> ModelInput``; with ``None``, an
-            example input.
+        load: a function ``(path or None) -> LoadedModel``. For ``None``, it loads the included
+            model.
+        read: a function ``(loaded, text or None, **options) -> ModelInput``. If the text is
+            ``None``, it returns an example input.
         kind: the kind stored in the model's checkpoints; ``""`` if it has no checkpoints.
         example: an example INPUT; ``None`` if the function `read` chooses the example.
         options: the names of further command-line options that define the input.

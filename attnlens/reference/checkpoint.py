@@ -51,7 +51,7 @@ def write_checkpoint(
         save_file(
             {name: tensor.contiguous() for name, tensor in tensors.items()},
             part,
-            # The keys keep their order: the layers of a graph are read in the order of their keys.
+            # Do not sort the keys: the layers of a graph are read in the order of their keys.
             {"about": json.dumps(metadata)},
         )
 
@@ -83,7 +83,7 @@ def read_checkpoint(path: str | os.PathLike[str], kind: str) -> Checkpoint:
     if actual_kind != kind:
         raise CheckpointError(f"holds a {actual_kind!r}, not a {kind!r}", path=path, remedy=remedy)
     for name, tensor in tensors.items():
-        # numpy, because torch would start threads, which takes longer than the check itself.
+        # Use numpy: torch would start threads, which takes longer than the check itself.
         if tensor.is_floating_point() and not np.isfinite(tensor.numpy()).all():
             raise CheckpointError(
                 f"is damaged ({name} holds what is no finite number)", path=path, remedy=remedy

@@ -1,6 +1,6 @@
 """Test whether an output token depends on the words it attends to.
 
-The claim about an output token names the input words with most of its cross-attention.
+The claim about an output token names the input words that get most of the token's cross-attention.
 `attnlens.evidence.trial` tests the claim: it compares the effect of hiding these words with the
 effect of hiding other words of the sentence. Punctuation marks count as words.
 """
@@ -107,7 +107,7 @@ class TokenClaim:
         weight: the share of the token's cross-attention on these words.
         probability, without: the token's probability with all words, and with these words hidden.
         points: ``without`` minus ``probability``, in percentage points.
-        effect_nats: the effect of hiding the words, with all other tokens as one outcome.
+        effect_nats: the effect of hiding the words, in nats. All other tokens count as one outcome.
         controls: the number of control sets.
         p, q: the p-value, and the q-value corrected for the number of claims.
         reason: why there is no verdict, or why the verdict is not *supported*.
@@ -157,7 +157,7 @@ def check_tokens(
     probabilities = dict(zip(word_sets, ablations.without(way, word_sets), strict=True))
 
     def answer_of(sets: Sequence[WordSet]) -> list[Floats]:
-        """Return the probabilities ``(token,)`` with each set hidden; compute no set twice."""
+        """Return the probabilities ``(token,)`` with each set hidden. No set is computed twice."""
         new = [words for words in dict.fromkeys(sets) if words not in probabilities]
         probabilities.update(zip(new, ablations.without(way, new), strict=True) if new else {})
         return [probabilities[words] for words in sets]
@@ -319,9 +319,9 @@ def record_answer(model: TextModel, text: str) -> Recording:
     """Record the model's attention weights while it answers a sentence, labelled with words.
 
     The recording contains the self-attention of the encoder, and the self-attention and
-    cross-attention of the decoder. A query of the decoder is the position that writes a token. In
-    cross-attention its label is the token that it writes; in self-attention it is the previous
-    token, or ``<bos>``.
+    cross-attention of the decoder. A query of the decoder is the position that writes one token. In
+    cross-attention, the query is labelled with the token that it writes. In self-attention, the
+    query is labelled with the previous token, or with ``<bos>``.
 
     Raises:
         InputError: the sentence is empty or too long.

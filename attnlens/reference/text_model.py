@@ -51,10 +51,10 @@ _CLOSE_UP: Final = re.compile(r" ([,.;:!?)])")
 def tokenise(text: str) -> list[str]:
     """Split a text into words, numbers and single signs, in lower case.
 
-    Hyphens and apostrophes stay inside words. Case is dropped, because the first word of a sentence
-    is the same word elsewhere. Letters are composed (NFC), and all forms of the apostrophe and the
-    hyphen become one form. Invisible characters, such as control characters, are removed. No text
-    can produce a special token: ``<pad>`` becomes three tokens.
+    Hyphens and apostrophes stay inside words. Upper case is dropped, because a word at the start of
+    a sentence is the same word as elsewhere. Letters are composed (NFC), and all forms of the
+    apostrophe and the hyphen become one form. Invisible characters, such as control characters, are
+    removed. No text can produce a special token: ``<pad>`` becomes three tokens.
     """
     visible = "".join(
         character
@@ -130,7 +130,10 @@ def pad_batch(rows: Iterable[Tensor]) -> Tensor:
 
 _MAX_FILE_BYTES: Final = 256 * 2**20
 _MAX_SENTENCE_TOKENS: Final = 256
-"""The maximum length of a sentence. The memory for attention grows with its square."""
+"""The maximum length of a sentence.
+
+The memory for attention grows with the square of this length.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,9 +252,10 @@ def _rows(content: bytes, separator: str) -> Iterator[tuple[int, list[str]]]:
 class HeldOutRule:
     """The rule that decides which pairs are held out from training.
 
-    A hash of the input decides for each pair, so the same input is held out in every file. In
-    addition, all pairs of some *combinations* are held out. The combination of an answer is the
-    answer without its first tokens, which may be names.
+    For each pair, a hash of the input decides whether the pair is held out. An input that is held
+    out in one file is therefore held out in every file. In addition, all pairs of some
+    *combinations* are held out. The combination of an answer is the answer without its first
+    tokens, which may be names.
 
     Attributes:
         share: the share of inputs that are held out.
@@ -494,7 +498,7 @@ class TextRecipe:
 
 @dataclass(frozen=True, slots=True)
 class TextSizes:
-    """The sizes of a model that can be chosen; all other sizes follow from the training data."""
+    """The model sizes that can be chosen. All other sizes follow from the training data."""
 
     width: int = 64
     heads: int = 4

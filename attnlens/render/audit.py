@@ -46,7 +46,7 @@ _LEGEND: Final = (
     "too few items to compare; picture only: shown, not tested"
 )
 _ALPHA: Final = 0.05
-"""The significance level for the p-values of heads. By chance alone, 5% would be this small."""
+"""The significance level for the p-values of heads. By chance, 5% of them are at most this."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 _MAX_NAME_CHARACTERS: Final = 60
-"""The most characters of a name that are shown. The longest of 4,000 players' names has 33."""
+"""The maximum length of a name that is shown. The longest of 4,000 players' names has 33."""
 
 _UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
 _SPACES: Final = frozenset({"Zs", "Zl", "Zp"})

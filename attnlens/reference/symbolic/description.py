@@ -153,7 +153,7 @@ def _aligned(equation: Equation) -> str:
 
 
 MAX_TABLE_ROWS: Final = 12
-"""A table with more rows shows only its first and last rows."""
+"""The largest number of rows in a table. A larger table shows only its first and last rows."""
 
 MAX_TABLES: Final = 8
 """The largest number of tables shown for one value."""

@@ -42,7 +42,7 @@ class PassSymbols:
     Attributes:
         steps: the named results, except those described as inputs.
         symbols: the symbol of each leaf, by ``id(leaf)``.
-        text, latex: the writers of equations.
+        text, latex: the objects that write equations as plain text and as LaTeX.
     """
 
     def __init__(self, forward_pass: ForwardPass) -> None:
@@ -88,7 +88,8 @@ class PassSymbols:
     def places(self, expression: Expression) -> list[int]:
         """Return the indices of the axes that are shown, with the head axis first.
 
-        A head axis of size 1 is not shown, nor is a batch axis of size 1 in a batched pass.
+        Two axes are not shown: a head axis of size 1, and the batch axis of a batched pass if its
+        size is 1.
         """
         silent = ("batch", "head") if self.forward_pass.batched else ("head",)
         visible = [
@@ -197,7 +198,7 @@ def _role(expression: Expression, index: int) -> str:
 
 
 def constants_of(leaves: Iterable[Expression]) -> dict[int, Symbol]:
-    """Return the symbols of constants that are not a single number, by ``id`` of the leaf.
+    """Return the symbols of constants that are not a single number, by the ``id`` of their leaves.
 
     Equal constants share a symbol. The function also sets the ``name`` of each such leaf.
     """
@@ -254,7 +255,7 @@ def _heads(operations: Iterable[Expression]) -> Iterator[str]:
 
 
 def _norms(operations: Iterable[Expression], symbols: Mapping[int, Symbol]) -> Iterator[str]:
-    """Yield the definition of each norm; p stands for the label of its scale and shift."""
+    """Yield the definition of each norm. In it, p stands for the label of the scale and shift."""
     places: dict[str, list[str]] = {}
     for operation in operations:
         if operation.kind in _NORMS:
@@ -295,9 +296,10 @@ def describe(
 
         print(attnlens.describe(model, torch.randn(3, 8)))
 
-    The module is run in evaluation mode, so the equations always match its code. Each left-hand
-    side is a result that the module names with `attnlens.recording.probe.step`. If the module
-    names no results, the left-hand sides are the outputs of its submodules.
+    The equations are derived from one run of the module in evaluation mode, so they always match
+    its code. The left-hand side of each equation is a result that the module names with
+    `attnlens.recording.probe.step`. If the module names no results, the left-hand sides are the
+    outputs of its submodules.
 
     Args:
         module: the module.
@@ -326,7 +328,7 @@ def describe(
 
 
 def sizes_of(module: nn.Module) -> dict[str, int | float]:
-    """Return the numbers in the module's ``sizes``, if any, and its number of parameters."""
+    """Return the numbers in the module's attribute ``sizes``, if any, and its parameter count."""
     own = getattr(module, "sizes", {})
     if is_dataclass(own) and not isinstance(own, type):
         own = {name: getattr(own, name) for name in own.__dataclass_fields__}

@@ -74,7 +74,8 @@ class Step:
         symbol: the symbol given by the model, in LaTeX without dollar signs.
         path: the path of the module that named it; ``""`` for the model itself.
         as_input: whether the step is described as an input, without an equation.
-        label: distinguishes the step from others with the same symbol; ``""`` if there are none.
+        label: a text that distinguishes the step from other steps with the same symbol; ``""`` if
+            there are no such steps.
     """
 
     symbol: str
@@ -89,8 +90,8 @@ class Step:
 def within(expression: Expression, *, through_steps: bool = False) -> Iterator[Expression]:
     """Yield an expression and all expressions it is computed from, except named results.
 
-    With ``through_steps``, named results are included, and also the expressions that a named result
-    is computed from, unless the result is described as an input.
+    If ``through_steps`` is true, named results are included. The expressions from which a named
+    result is computed are also included, unless the result is described as an input.
     """
     visited: set[int] = set()
     waiting = [expression]
@@ -307,7 +308,8 @@ class Operation:
         numpy: a function that computes the value from the values of the parts and from the options.
         text: the format of the formula, with a ``{}`` for each part, or a function name that is
             written before the parts. If empty, the function name is the kind.
-        needs: the lowest precedence of each part that is written without parentheses.
+        needs: for each part, the lowest precedence at which the part is written without
+            parentheses.
         holds: the precedence of the formula.
         latex: the format in LaTeX. If empty, it is ``text`` with its signs replaced.
         meaning: a sentence that explains the operation in the notation.

@@ -44,14 +44,14 @@ _MAX_INLINED_OPERATIONS: Final = 10
 """Results inside a submodule with at most this many operations can stay without names."""
 
 _MIN_REPEATED_OPERATIONS: Final = 4
-"""An expression with at least this many operations gets a name if it is used repeatedly."""
+"""An expression with at least this many operations gets a name if it is used more than once."""
 
 
 class ModuleHooks:
     """Hooks on every submodule of a module, until `end` is called.
 
     Attributes:
-        returned: the path of each submodule that returned a new result, and a step for the result.
+        returned: for each submodule that returned a new result, its path and a step for the result.
         naming: the paths of the modules that named a step themselves.
     """
 
@@ -258,7 +258,7 @@ class _TorchCalls(TorchFunctionMode):
     def _written_out(
         self, name: str, results: list[Tensor], args: tuple[Any, ...], by_name: Options
     ) -> bool:
-        """Record the steps of a fused attention call; return False if their result differs."""
+        """Record the steps of a fused attention call. Return False if they give another result."""
         graph, before = self._graph, len(self._graph.steps)
 
         def say(symbol: str, value: Tensor, description: str) -> Tensor:

@@ -77,7 +77,7 @@ def _plain(raw: str) -> str:
 
 
 def _plain_command(match: re.Match[str]) -> str:
-    """Return the Greek letter of a command, ``""`` for an accent or font, else the command name."""
+    """Return the Greek letter of a command, ``""`` for an accent or font, or else its name."""
     name = match[1]
     if name in ("hat", "tilde", "mathrm", "text"):
         return ""
@@ -89,11 +89,11 @@ def _plain_command(match: re.Match[str]) -> str:
 
 
 _MAX_LABEL_PARTS: Final = 3
-"""The maximum number of path parts in a label. If more are needed, the label is the path."""
+"""The maximum number of path parts in a label. If a label needs more, it is the whole path."""
 
 
 def labels(paths: Iterable[str]) -> dict[str, str]:
-    """Return for each path the fewest path parts that no other path has.
+    """Return a label for each path: the fewest parts that distinguish it from the other paths.
 
     ``decoder.self_attention`` and ``decoder.cross_attention`` become ``self_attention`` and
     ``cross_attention``; ``layers.0.norm`` and ``layers.1.norm`` become ``0`` and ``1``.
@@ -201,7 +201,7 @@ _SIGNS: Final[Mapping[str, str]] = {
 }
 
 _MAX_PARTS: Final = 4
-"""If a function has more arguments, only the first two and the last are written."""
+"""If a function has more arguments than this, only the first two and the last are written."""
 
 
 @dataclass(slots=True)
@@ -230,7 +230,7 @@ class Writer:
         return symbol.latex(index) if self.latex else symbol.text(index)
 
     def write(self, expression: Expression, *, top: bool = False) -> Formula:
-        """Return a formula. A named expression is written as its name, unless it is the ``top``."""
+        """Return a formula. A named expression is written as its name, unless ``top`` is true."""
         if expression.step is not None and not top:
             return self.name(expression), ATOM
         if expression.kind in ("input", "parameter"):
@@ -321,7 +321,7 @@ class Writer:
         return f"{self._held(first, ATOM)}{between}{self._held(second, PRODUCT)}", PRODUCT
 
     def _inverse(self, value: float) -> str:
-        """Return ``1 / value`` as text if it is an integer or an integer's root, else ``""``."""
+        """Write ``1 / value`` if it is an integer or an integer's square root, else ``""``."""
         if not 0 < value < 1:
             return ""
         if root := root_of(1 / value):
@@ -329,7 +329,7 @@ class Writer:
         return str(round(1 / value)) if (1 / value).is_integer() else ""
 
     def _item(self, expression: Expression) -> Formula:
-        """Write ``x[...]``, or only ``x`` if the index selects nothing."""
+        """Write ``x[...]``, or only ``x`` if no index needs to be written."""
         source, *places = expression.parts
         rest, indices, at = iter(places), list[str](), 0
         index = [part for part in expression.options["index"] if part is not None]

@@ -1,8 +1,8 @@
 """Translate calls of torch functions into operations of the graph.
 
-A call that only rearranges numbers is repeated on the positions of the numbers, to find out where
-the numbers went. A fused attention call is written out step by step, and the result of the steps is
-compared with the result of the call.
+If a call only rearranges numbers, it is repeated on a tensor that contains the position of each
+number. The result shows where each number went. A fused attention call is written out step by step,
+and the result of the steps is compared with the result of the call.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ def same(call: Call) -> Expression | None:
 def _places(shape: tuple[int, ...]) -> Tensor:
     """Return the position of each number in a tensor of this shape.
 
-    The result has a different stride for each axis, including axes of size 1. The axes of a view of
-    it can therefore be identified by their strides.
+    The result has a different stride for each axis, including axes of size 1. The strides of a view
+    of the result therefore identify the view's axes.
     """
     count = math.prod(shape)
     strides = torch.empty(shape, device="meta").stride()
@@ -75,7 +75,7 @@ def _axes_of(x: Expression, before: Tensor, after: Tensor) -> Axes:
     """Return the axis names of a view; axes are matched by size and stride."""
     left = dict(enumerate(zip(before.shape, before.stride(), strict=True)))
     axes: list[str | None] = []
-    # Start with the last axis: a new axis of size 1 may have the stride of the axis behind it.
+    # Start with the last axis: a new axis of size 1 may have the stride of the axis after it.
     for axis in reversed([*zip(after.shape, after.stride(), strict=True)]):
         at = next((at for at, other in left.items() if other == axis), None)
         axes.append(None if at is None else x.axes[at])
@@ -84,7 +84,7 @@ def _axes_of(x: Expression, before: Tensor, after: Tensor) -> Axes:
 
 
 def _moved(call: Call) -> Expression | None:
-    """Translate a call that returns a view, by repeating it on the positions of the numbers."""
+    """Translate a call that returns a view, by repeating the call on a tensor of positions."""
     x, before = call.x, _places(call.x.shape)
     after = call.function(before, *call.args[1:], **call.kwargs)
     if _alike(after, before):
@@ -102,7 +102,7 @@ def _moved(call: Call) -> Expression | None:
 
 def _copied(call: Call) -> Expression | None:
     if any(isinstance(arg, Tensor) for arg in (*call.args[1:], *call.kwargs.values())):
-        return None  # where the numbers go may depend on the input
+        return None  # the new positions of the numbers may depend on the input
     places = call.function(
         torch.arange(math.prod(call.x.shape)).view(call.x.shape), *call.args[1:], **call.kwargs
     )
@@ -181,7 +181,10 @@ _PARTING: Final = {"chunk": 2, "split": 2, "split_with_sizes": 2, "tensor_split"
 
 
 def parted(call: Call, name: str, pieces: tuple[Any, ...]) -> bool:
-    """Translate the pieces that a function in `_PARTING` returns; return False for others."""
+    """Translate the pieces that a function in `_PARTING` returns.
+
+    Return False for other functions.
+    """
     axis_index = _PARTING.get(name)
     if axis_index is None:
         return False
@@ -540,7 +543,7 @@ def multi_head_attention(
 ) -> tuple[Tensor, Tensor] | None:
     """Return the output and the weights of ``F.multi_head_attention_forward``, step by step.
 
-    The weights are those of every head. Return None for options that cannot be written out.
+    The weights are those of every head. Return None if the options cannot be written out as steps.
     """
     bound = _SIGNATURE.bind(*args, **kwargs)
     bound.apply_defaults()
