@@ -1,4 +1,4 @@
-"""Measure how a loss changes if one head is removed, compared with randomly drawn heads."""
+"""Measure how removing one head changes a loss, compared with removing randomly drawn heads."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def ablate(
     how: How = "zero",
     seed: int = 0,
 ) -> Ablation:
-    """Measure how a loss changes if each head is removed, compared with randomly drawn heads.
+    """Measure how removing each head changes a loss, compared with removing randomly drawn heads.
 
     Args:
         model: the model, in `eval` mode.

@@ -41,7 +41,7 @@ from attnlens.evidence.verdict import MIN_SHARE
 from attnlens.files import Flags, Floats
 
 _HEADS: Final = 8
-"""The number of heads with claims: those with the highest screening score."""
+"""By default, claims are made about this many heads, which are those with the highest scores."""
 _OPTIONS: Final = "inputs, tokens, target, layers, heads, sinks, seed or progress"
 
 
@@ -376,9 +376,9 @@ class _Case:
 def token_structure(single_input: AuditInput, screening: Screening) -> dict[int, tuple[float, ...]]:
     """Return numbers that describe each item independently of the model.
 
-    The numbers of a token are the logarithm of its id (vocabularies are roughly sorted by
-    frequency), its length, whether it is a function word, whether it is a special token or
-    punctuation, and the logarithm of its distance from the end. Other items have only the distance.
+    A token has five numbers: the logarithm of its id (vocabularies are roughly sorted by
+    frequency), its length, a flag for function words, a flag for special tokens and punctuation,
+    and the logarithm of its distance from the end. Other items have only the last number.
     """
     labels, ids = screening.labels, single_input.kwargs.get("input_ids")
     structure: dict[int, tuple[float, ...]] = {}

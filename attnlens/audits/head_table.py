@@ -155,8 +155,8 @@ def site_places(sites: Sequence[str]) -> dict[str, tuple[str, int]]:
     """Return the stack and the layer of every site; together they identify one site.
 
     The layer is the first number in a site's name, or the site's index if there is no number. The
-    stack distinguishes sites of the same layer: ``encoder``, ``decoder`` or ``cross``, or the name
-    of the site if these do not distinguish it.
+    stack, such as ``encoder``, ``decoder`` or ``cross``, distinguishes sites of the same layer. If
+    these words do not distinguish a site, its stack is its name.
     """
     layers = {}
     for index, site in enumerate(sites):

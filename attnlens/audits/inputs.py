@@ -93,7 +93,7 @@ class AuditInput:
             ) from error
 
     def mask_tokens(self, every: int = 0) -> None:
-        """Replace tokens by mask tokens, if the model predicts masked tokens and none is masked.
+        """If the model predicts masked tokens but no token is masked, mask some tokens.
 
         Args:
             every: the distance between two masked tokens; 0: only the last token is masked.
@@ -124,7 +124,7 @@ class AuditInput:
 
     @torch.no_grad()
     def hidden(self, hide: Mapping[str, Flags], **more: Any) -> Iterator[tuple[Any, Tensor]]:
-        """Yield the model's outputs for batches of copies of the input with items hidden.
+        """Run the model on copies of the input with items hidden, and yield the outputs by batch.
 
         Args:
             hide: for each site, a mask that is true for hidden items: ``(copy, item)``, or ``(copy,

@@ -151,8 +151,9 @@ class ReferenceDistribution:
 
 ItemSets = Sequence[tuple[int, ...]]
 Predict = Callable[[NDArray[np.bool_]], Floats]
-"""A function from masks ``(mask, item)``, true for visible items, to probabilities ``(mask,
-outcome)``.
+"""A function that receives masks ``(mask, item)`` and returns probabilities ``(mask, outcome)``.
+
+A mask is true for visible items.
 """
 
 MODEL: Final = "model"

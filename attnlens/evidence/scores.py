@@ -1,4 +1,4 @@
-"""How well probabilities fit the outcomes, with intervals over groups such as matches.
+"""Measure how well probabilities fit outcomes, with intervals from groups such as matches.
 
 The expected calibration error is computed for the most likely outcome of each row, in bins of equal
 width (Guo et al. 2017). Rows of one group are dependent, so intervals are computed by resampling
@@ -34,7 +34,7 @@ def log_losses(chances: Floats, actual: Integers) -> Floats:
 
 
 def divergence(full: Floats, ablated: Floats) -> Floats:
-    """Return ``KL(full ‖ ablated)`` in nats along the last axis, from 0 to about 708.
+    """Return ``KL(full ‖ ablated)`` along the last axis, in nats. It is at most about 708.
 
     A probability of 0 in ``ablated`` is replaced by the smallest positive number.
     """

@@ -80,8 +80,8 @@ def contributions(
     with no item.
 
     Args:
-        predict: a function from masks ``(mask, item)``, true for visible items, to probabilities
-            ``(mask, outcome)``.
+        predict: a function that receives masks ``(mask, item)``, which are true for visible items,
+            and returns probabilities ``(mask, outcome)``.
         groups: a mapping from a group's name to its items.
         items: the items, in the order of the masks' columns.
 

@@ -456,7 +456,8 @@ def gather(
     """Test claims about one input, and split its prediction among groups of items.
 
     Args:
-        predict: a function from masks over ``items``, true for visible items, to probabilities.
+        predict: a function that receives masks ``(mask, item)``, which are true for visible items,
+            and returns probabilities ``(mask, outcome)``.
         groups: a mapping from a group's name to its items; every item is in exactly one group.
         items: the items, in the order of the masks' columns.
         outcome: the outcome (column) to explain; None: the whole distribution.

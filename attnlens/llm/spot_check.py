@@ -541,7 +541,7 @@ class _Reading:
         return "not borne out", subject, nearest, best.pointer
 
     def _adjacent_words(self, number: re.Match[str], low: int, high: int) -> set[str]:
-        """Return the two words before and after a number, except words of the previous number."""
+        """Return the two words before and after a number, without words of the previous number."""
         parts = re.split(r"\d\S*|/", self.plain[low : number.start()])
         skipped = 2 if len(parts) > 1 and "/" not in self.text[: number.start()] else 0
         after = re.split(r"[\d/]", self.plain[number.end() : high])[0].split()[:2]

@@ -193,7 +193,7 @@ def _of_token(
 ) -> Floats:
     """Return the probabilities of a token and of all other tokens, ``(mask, 2)``.
 
-    ``keep_masks (mask, word)`` is true for visible words.
+    ``keep_masks`` has the shape ``(mask, word)`` and is true for visible words.
     """
     rows = answer_of([tuple(np.flatnonzero(~row).tolist()) for row in keep_masks])
     return one_against_rest(np.array([row[token] for row in rows])[:, None], 0)

@@ -66,7 +66,7 @@ def tokenise(text: str) -> list[str]:
 
 
 def join_tokens(tokens: Iterable[str]) -> str:
-    """Join tokens to a line of text, without a space before a punctuation mark."""
+    """Join tokens into a line of text, without a space before a punctuation mark."""
     return _CLOSE_UP.sub(r"\1", " ".join(tokens))
 
 
@@ -434,7 +434,7 @@ def load_text(path: Path | None = None) -> LoadedModel:
 
 
 def read_sentence(model: LoadedModel, text: str | None) -> ModelInput:
-    """Return the model's input for a sentence: its tokens, and the tokens of the model's answer.
+    """Return the network's input for a sentence: its tokens, and those of the model's answer.
 
     Raises:
         InputError: the text is empty, or it has more tokens than the model reads.

@@ -191,7 +191,7 @@ Only tables may be wider than ``width``. Without colour, the text has no escape 
 def terminal_page(
     *, min_width: int = 40, max_width: int = 100
 ) -> Callable[[Callable[..., None]], Renderer]:
-    """Return a decorator that turns a function that fills a page into a `Renderer`.
+    """Return a decorator, which makes a `Renderer` from a function that fills a page.
 
     The decorated function receives an empty page, and the document with its text cleaned for a
     terminal (`clean_all`).

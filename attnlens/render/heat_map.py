@@ -173,7 +173,10 @@ _SCALE_STEPS: Final = 32
 _MAX_MAPS: Final = 64
 _MAX_CELLS: Final = 4_000_000
 _MAP_PIXELS: Final = 300
-"""The side of a map in a figure with several maps; a single map is twice as large."""
+"""The side length of each map, in pixels, if a figure has several.
+
+A single map is twice as large.
+"""
 _MARGIN_PIXELS: Final = 110
 
 

@@ -171,7 +171,7 @@ def markdown(text: str) -> str:
 
 
 def markdown_line(text: str) -> str:
-    """Escape text at the start of a Markdown line, where it must not start a list or a heading."""
+    """Escape text for the start of a Markdown line, so that it starts no list and no heading."""
     text = markdown(text.strip())
     if re.match(r"[-+=#]", text):
         return f"\\{text}"

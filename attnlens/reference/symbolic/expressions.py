@@ -88,7 +88,7 @@ class Step:
 
 
 def within(expression: Expression, *, through_steps: bool = False) -> Iterator[Expression]:
-    """Yield an expression and all expressions it is computed from, except named results.
+    """Yield an expression and all expressions from which it is computed, except named results.
 
     If ``through_steps`` is true, named results are included. The expressions from which a named
     result is computed are also included, unless the result is described as an input.

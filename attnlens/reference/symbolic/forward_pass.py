@@ -144,7 +144,7 @@ def name_by_modules(graph: Graph, modules: ModuleHooks) -> None:
 
 
 def name_repeated(graph: Graph) -> None:
-    """Name long expressions that equations would repeat as ``u_1``, ``u_2`` and so on."""
+    """Give names such as ``u_1`` and ``u_2`` to long expressions that equations would repeat."""
     uses: dict[int, list[Expression]] = {}
     for step in graph.steps:
         if step.as_input:

@@ -117,7 +117,7 @@ def labels(paths: Iterable[str]) -> dict[str, str]:
 
 
 def label_steps(steps: Iterable[Step]) -> None:
-    """Label steps with the same symbol by the path of their module and the number of the call."""
+    """If steps have the same symbol, label them with their module's path and the call's number."""
     by_symbol: dict[str, list[Step]] = {}
     for step in steps:
         by_symbol.setdefault(step.symbol, []).append(step)

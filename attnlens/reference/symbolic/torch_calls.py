@@ -357,7 +357,7 @@ def _einsum(call: Call) -> Expression | None:
 
 
 def _einsum_axes(spec: str, parts: tuple[Expression, ...], dimensions: int) -> Axes:
-    """Return the axis names of the result, matched by the letters of the specification."""
+    """Return the axis names of an einsum result, which are found by the letters in ``spec``."""
     if "." in spec:
         return (None,) * dimensions
     inputs, _, output = spec.replace(" ", "").partition("->")
@@ -390,7 +390,7 @@ def _reduction(kind: str) -> Translator:
 
 
 def _concat(call: Call) -> Expression | None:
-    """Translate a concatenation, without empty tensors such as a cache before its first use."""
+    """Translate a concatenation. Empty tensors, such as an unused cache, are left out."""
     # torch.cat accepts an empty 1-D tensor together with tensors of any shape.
     held = [arg for arg in call.args[0] if arg.numel()] or [
         arg for arg in call.args[0] if arg.dim() == call.result.dim()
@@ -468,7 +468,7 @@ FUNCTIONS: Final[Mapping[str, Translator]] = {
     ),
     **{name: call for call, names in _LAYOUT_CALLS for name in names.split()},
 }
-"""The translator of each torch function or method, by its name without underscores at the ends."""
+"""The translators of torch functions and methods, by name without leading or final underscores."""
 
 
 _SIGNATURE: Final = inspect.signature(F.multi_head_attention_forward)
@@ -478,7 +478,7 @@ NameStep = Callable[[str, Tensor, str], Tensor]
 """A function ``say(symbol, value, description)`` that names a step and returns its value."""
 
 NamePart = Callable[[Tensor, Tensor, int, str], Tensor]
-"""A function ``part(packed, rows, index, symbol)`` that gives some rows of a parameter a symbol."""
+"""A function ``part(packed, rows, index, symbol)`` that gives a symbol to rows of a parameter."""
 
 WrittenOut = Callable[..., tuple[Tensor, Tensor] | None]
 
@@ -543,7 +543,8 @@ def multi_head_attention(
 ) -> tuple[Tensor, Tensor] | None:
     """Return the output and the weights of ``F.multi_head_attention_forward``, step by step.
 
-    The weights are those of every head. Return None if the options cannot be written out as steps.
+    The weights are not averaged over heads. Return None if the options cannot be written out as
+    steps.
     """
     bound = _SIGNATURE.bind(*args, **kwargs)
     bound.apply_defaults()
