@@ -68,7 +68,10 @@ _EVAL: Final = "call model.eval() first"
 
 _MODEL_REPEATS: Final = 24
 _HEAD_REPEATS: Final = 4
-"""The number of masks evaluated twice (for the model, for a head) to detect random results."""
+"""To detect a model with random results, some masks are evaluated twice.
+
+This is the number of these masks for a head. `_MODEL_REPEATS` is the number for the whole model.
+"""
 
 
 @dataclass(eq=False)

@@ -25,7 +25,7 @@ _LEAVES: Final = frozenset({"input", "parameter", "constant", "number"})
 """The kinds of expressions that have no parts."""
 
 Options = Mapping[str, Any]
-"""The settings of an operation other than its parts: keyword arguments of `Operation.numpy`."""
+"""The settings of an operation, which are the keyword arguments of `Operation.numpy`."""
 
 NO_OPTIONS: Final[Options] = MappingProxyType({})
 
