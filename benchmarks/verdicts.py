@@ -42,13 +42,13 @@ from attnlens.cricket.lab.planted_truth import (
     source_shares,
     tested_lists,
     with_shuffled_heads,
-    with_shuffled_outcomes,
 )
+from attnlens.cricket.lab.sampling import scrambled
 from attnlens.cricket.match.competition import table_of
 from attnlens.cricket.match.match import OUTCOME_INDEX, Match, Player
 from attnlens.cricket.match.naming import BallReference
 from attnlens.cricket.predictor.scales import SCALES
-from attnlens.cricket.predictor.window import one_thread, window_for
+from attnlens.cricket.predictor.window import BallWindow, one_thread, window_for
 from attnlens.cricket.readers import read_matches
 from attnlens.cricket.session import Session
 
@@ -118,6 +118,18 @@ def findings_of(explanations: Iterable[Explanation]) -> Iterator[KindOfClaim]:
             kinds[f"either of the two ({rarity:.0%})"] = rare or supported
         for kind, found in kinds.items():
             yield KindOfClaim(explanation.match.match_id, kind, FOUND if found else "none")
+
+
+def with_shuffled_outcomes(window: BallWindow, generator: np.random.Generator) -> BallWindow:
+    """The same ball with the outcomes of its past balls in another order."""
+    order = generator.permutation(len(window.past))
+    names = ("outcome", "runs", "runs_batter", "boundary")
+    past = tuple(
+        ball._replace(**{name: getattr(window.past[source], name) for name in names})
+        for ball, source in zip(window.past, order.tolist(), strict=True)
+    )
+    batch = scrambled(window.arrays, [len(window.past)], [order[None]])
+    return replace(window, batch=batch, past=past)
 
 
 @one_thread()

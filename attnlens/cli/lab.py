@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
@@ -66,6 +67,12 @@ def add_lab(commands: Commands) -> None:
     _add_text_train(actions)
 
 
+def _add_counts(parser: Parser, *rows: tuple[str, int, str], most: int = MAX_COUNT) -> None:
+    """Add options with a whole number, given as name, smallest number and help."""
+    for name, least, words in rows:
+        parser.option(name, "N", words, type=whole_number(least, most))
+
+
 def _add_train(commands: Commands) -> None:
     parser = commands.add_parser(
         "train",
@@ -82,13 +89,9 @@ def _add_train(commands: Commands) -> None:
         default="temporal",
         help="temporal: the predictor of balls (default); cricket: the encoder-decoder of overs",
     )
+    validation = "last day to validate on; the same day as --train-until: no validation"
     parser.option("--train-until", "DATE", "last day to train on", type=date)
-    parser.option(
-        "--validate-until",
-        "DATE",
-        "last day to validate on; the same day as --train-until: no validation",
-        type=date,
-    )
+    parser.option("--validate-until", "DATE", validation, type=date)
     parser.option("--epochs", "N", "passes over the matches", type=int)
     parser.option("--seed", "N", "random seed (default 5)", type=int)
     parser.option("--hidden-dim", "N", "width of the predictor", type=int)
@@ -111,14 +114,10 @@ def _add_train(commands: Commands) -> None:
         default="cpu",
         help="device to train on; with torchrun each process uses its own GPU",
     )
-    parser.option(
-        "--head-balls",
-        "N",
-        "sampled balls on which heads earn their names (default 200; fewer is faster)",
-        type=whole_number(1, MAX_COUNT),
-    )
+    head_balls = "sampled balls on which heads earn their names (default 200; fewer is faster)"
+    _add_counts(parser, ("--head-balls", 1, head_balls))
     # A very large number of threads would crash the process.
-    parser.option("--threads", "N", "default: all cores", type=whole_number(1, _MAX_THREADS))
+    _add_counts(parser, ("--threads", 1, "default: all cores"), most=_MAX_THREADS)
     parser.option(
         "--state", "FILE", "save the run's state here after every epoch, and resume from it"
     )
@@ -167,12 +166,8 @@ def _add_ratings(commands: Commands) -> None:
     add_shared(parser, "sources")
     add_shared(parser, "--out", required=True, help="the checkpoint to write")
     add_shared(parser, "--model", "--until")
-    parser.option(
-        "--win-until",
-        "DATE",
-        "refit the win probabilities on the matches of SRC up to this day",
-        type=date,
-    )
+    win_until = "refit the win probabilities on the matches of SRC up to this day"
+    parser.option("--win-until", "DATE", win_until, type=date)
     add_formats(parser)
 
 
@@ -222,21 +217,19 @@ def _learnt_sentence(
     out: str,
     fitted: datetime.date | None,
 ) -> str:
-    skipped = ""
-    if added.already_known:
-        matches = count(added.already_known, "match", "matches")
-        skipped += f"; {matches} already known"
-    if added.undated:
-        skipped += f"; {count(added.undated, 'match', 'matches')} without a date left out"
-    if added.completed:
-        matches = count(added.completed, "match", "matches")
-        skipped += f"; {matches} already known filled in tables that the checkpoint lacked"
+    parts = [
+        (added.already_known, "{} already known"),
+        (added.undated, "{} without a date left out"),
+        (added.completed, "{} already known filled in tables that the checkpoint lacked"),
+    ]
+    notes = [text.format(count(number, "match", "matches")) for number, text in parts if number]
     if fitted is not None:
-        skipped += f"; win probabilities fitted on matches until {fitted}"
-    elif not added.matches and not added.completed:
-        return f"nothing newer than {before}: no file written{skipped}"
+        notes.append(f"win probabilities fitted on matches until {fitted}")
     learnt = count(added.matches, "match", "matches")
-    return f"wrote {out}: ratings until {until} (were {before}), {learnt} learnt{skipped}"
+    result = f"wrote {out}: ratings until {until} (were {before}), {learnt} learnt"
+    if fitted is None and not added.matches and not added.completed:
+        result = f"nothing newer than {before}: no file written"
+    return "; ".join([result, *notes])
 
 
 def _add_evaluate(commands: Commands) -> None:
@@ -270,12 +263,7 @@ def _add_evaluate(commands: Commands) -> None:
         "--reasons",
         "evaluate reasons instead: for each kind, the slope of what happened on the explanation",
     )
-    parser.option(
-        "--balls",
-        "N",
-        "balls to sample with --reasons (default 6600)",
-        type=whole_number(1, MAX_COUNT),
-    )
+    _add_counts(parser, ("--balls", 1, "balls to sample with --reasons (default 6600)"))
     parser.option(
         "--calibration-out",
         "FILE",
@@ -295,26 +283,19 @@ def _add_faithfulness(commands: Commands) -> None:
         "training are measured; earlier ones bring its ratings up to date.",
     )
     _add_matches(parser, sample=True)
-    parser.option(
-        "--wide",
-        "N",
+    wide = (
         "balls from anywhere in an innings, for the log-loss with the past, without it and with "
-        "it scrambled (default 5000)",
-        type=whole_number(0, MAX_COUNT),
-        default=5000,
+        "it scrambled (default 5000)"
     )
+    _add_counts(parser, ("--wide", 0, wide))
     parser.flag(
         "--stability",
         "measure instead how often subject, top ball and verdicts stay the same under changes that "
         "should not matter",
     )
     parser.option("--against", "MODEL", "with --stability, another checkpoint to compare with")
-    parser.option(
-        "--claims",
-        "N",
-        "with --stability, balls to compare verdicts on (default 100)",
-        type=whole_number(0, MAX_COUNT),
-    )
+    claims = "with --stability, balls to compare verdicts on (default 100)"
+    _add_counts(parser, ("--claims", 0, claims))
 
 
 def _add_heads(commands: Commands) -> None:
@@ -334,14 +315,9 @@ def _add_matches(parser: Parser, *, sample: bool = False) -> None:
     """Add the options of a measurement, and those for sampling balls if ``sample``."""
     add_shared(parser, "sources", "--model")
     if sample:
-        add_shared(parser, "--history")
-        parser.option("--balls", "N", "default 500", type=whole_number(1, MAX_COUNT), default=500)
-        parser.option(
-            "--seed",
-            "N",
-            "seed of the sample; default 5",
-            type=whole_number(0, MAX_COUNT),
-            default=5,
+        add_shared(parser, "--history", nargs="+")
+        _add_counts(
+            parser, ("--balls", 1, "default 500"), ("--seed", 0, "seed of the sample; default 5")
         )
     add_shared(parser, "--from", "--until")
     parser.flag(
@@ -375,16 +351,20 @@ def _evaluate(options: argparse.Namespace) -> int:
     if options.calibration_out is not None and (options.win or options.usual):
         raise InputError(f"--calibration-out does not go with --{modes[0]}", remedy="leave one out")
     if options.win:
-        return _evaluate_win(options)
-    if options.reasons:
-        return _evaluate_reasons(options)
+        from attnlens.cricket.lab.winning import render_winning, win_evaluation
+
+        baselines = [name for name in options.baselines if name != "prior"]
+        measure_win = partial(win_evaluation, baselines=baselines, report=progress)
+        return _measure_held_out(options, measure_win, render_winning, digits=9)
     if options.usual:
         from attnlens.cricket.lab.evaluation import render_usual, usual_evaluation
 
         measure_usual = partial(usual_evaluation, report=progress)
         return _measure_held_out(options, measure_usual, render_usual, digits=6)
-    import json
+    return _evaluate_reasons(options) if options.reasons else _evaluate_outcomes(options)
 
+
+def _evaluate_outcomes(options: argparse.Namespace) -> int:
     from attnlens.cricket.lab import evaluation
     from attnlens.cricket.lab.baselines import compare
 
@@ -392,8 +372,7 @@ def _evaluate(options: argparse.Namespace) -> int:
         balls = evaluation.judge(held, progress)
         baselines = compare(held, balls, options.baselines, report=progress)
         if options.calibration_out is not None:
-            table = evaluation.calibration_table(held, balls)
-            write_text(options.calibration_out, json.dumps(table, allow_nan=False) + "\n")
+            _write_calibration(options, evaluation.calibration_table(held, balls))
         document = evaluation.evaluation(held, balls, baselines)
         progress("")
         for line in evaluation.remarks(document):
@@ -403,24 +382,7 @@ def _evaluate(options: argparse.Namespace) -> int:
     return _measure_held_out(options, measure, evaluation.render_evaluation, digits=6)
 
 
-def _evaluate_win(options: argparse.Namespace) -> int:
-    from attnlens.cricket.lab.winning import (
-        evaluate_states,
-        render_winning,
-        win_evaluation,
-    )
-
-    def measure(held: HeldOut) -> Json:
-        states = evaluate_states(held, progress)
-        baselines = [name for name in options.baselines if name != "prior"]
-        return win_evaluation(held, states, baselines, progress)
-
-    return _measure_held_out(options, measure, render_winning, digits=9)
-
-
 def _evaluate_reasons(options: argparse.Namespace) -> int:
-    import json
-
     from attnlens.cricket.lab import reasons_evaluation as reasons
 
     def measure(held: HeldOut) -> Json:
@@ -430,11 +392,14 @@ def _evaluate_reasons(options: argparse.Namespace) -> int:
         sizes = given_options(options, "balls")
         document = reasons.reasons_evaluation(held, report=progress, **sizes)
         if out is not None:
-            table["reasons"] = reasons.reasons_table(document)
-            write_text(out, json.dumps(table, allow_nan=False) + "\n")
+            _write_calibration(options, table | {"reasons": reasons.reasons_table(document)})
         return document
 
     return _measure_held_out(options, measure, reasons.render_reasons, digits=6)
+
+
+def _write_calibration(options: argparse.Namespace, table: Json) -> None:
+    write_text(options.calibration_out, json.dumps(table, allow_nan=False) + "\n")
 
 
 def _faithfulness(options: argparse.Namespace) -> int:
@@ -448,7 +413,7 @@ def _faithfulness(options: argparse.Namespace) -> int:
 
     def document(held: HeldOut) -> Json:
         innings = list(held.innings(progress))
-        sizes = {name: getattr(options, name) for name in ("balls", "seed", "wide")}
+        sizes = {"wide": 5000} | given_options(options, "balls", "seed", "wide")
         return measure(held.predictor.model, innings, report=progress, **sizes).document(held)
 
     return _measure_held_out(options, document, render_faithfulness)
@@ -462,8 +427,7 @@ def _stability(options: argparse.Namespace) -> int:
         against = None
         if options.against is not None:
             against = held.by_another(Session(options.against).predictor, progress)
-        claims = 100 if options.claims is None else options.claims
-        sizes = {"balls": options.balls, "claims": claims, "seed": options.seed}
+        sizes = given_options(options, "balls", "claims", "seed")
         return stability(held, against, report=progress, **sizes)
 
     return _measure_held_out(options, document, render_stability)
@@ -473,8 +437,8 @@ def _heads(options: argparse.Namespace) -> int:
     check_files(options)
     from attnlens.cricket.lab.head_study import head_report, render_heads
 
-    report = partial(head_report, balls=options.balls, seed=options.seed, report=progress)
-    return _measure_held_out(options, report, render_heads)
+    sizes = given_options(options, "balls", "seed")
+    return _measure_held_out(options, partial(head_report, report=progress, **sizes), render_heads)
 
 
 def _measure_held_out(
@@ -525,14 +489,14 @@ def _add_planted(commands: Commands) -> None:
         "supported. docs/evidence.md explains each figure.",
     )
     parser.flag("--quick", "a small version that runs every part, for a test")
-    for name, low, words in (
+    _add_counts(
+        parser,
         ("--matches", 1, "simulated matches to train on (default 300)"),
         ("--epochs", 1, "passes over them (default 8)"),
         ("--balls", 1, "balls to score every method on (default 200)"),
         ("--claims", 1, "balls to give verdicts on (default 50)"),
         ("--seed", 0, "random seed (default 5)"),
-    ):
-        parser.option(name, "N", words, type=whole_number(low, MAX_COUNT))
+    )
     add_formats(parser)
     add_shared(parser, "--out")
 

@@ -44,7 +44,7 @@ from attnlens.cricket.explain.reading import (
     subject_outcome,
     usual_probabilities,
 )
-from attnlens.cricket.lab.figures import DRAWS, Estimate
+from attnlens.cricket.lab.figures import DRAWS, Estimate, add_section, add_title
 from attnlens.cricket.lab.held_out import HeldOut
 from attnlens.cricket.lab.sampling import (
     BEFORE,
@@ -60,7 +60,7 @@ from attnlens.cricket.predictor.scales import RECENT
 from attnlens.cricket.predictor.tensors import Encoded, InningsArrays
 from attnlens.cricket.predictor.window import one_thread, window_batch
 from attnlens.cricket.readers import Report, silent
-from attnlens.errors import AttnlensError, InputError, count
+from attnlens.errors import AttnlensError, InputError
 from attnlens.evidence.faithfulness import (
     CONTROLS,
     CORRELATIONS,
@@ -185,16 +185,12 @@ def _value_norm(model: FullModel, paths: Paths, keys: Mapping[str, Tensor]) -> F
                 attention.to_value(keys[SITES[scale]])[0], -1, (attention.num_heads, -1)
             )
             vectors = vectors * values.transpose(0, 1).detach().double()
-        columns = unflattened(_matrix(attention.to_output), -1, (attention.num_heads, -1))
+        output: Tensor = attention.to_output.get_parameter("weight").detach().double()
+        columns = unflattened(output, -1, (attention.num_heads, -1))
         read = torch.einsum("hkd,ohd->ko", vectors, columns)
         norms = paths.gates[scale] * read.norm(dim=-1).numpy()
         score = score + paths.over_balls(scale, norms)
     return score
-
-
-def _matrix(module: nn.Module) -> Tensor:
-    assert isinstance(module, nn.Linear)
-    return module.weight.detach().double()
 
 
 _STRUCTURE_BALLS: Final = 3
@@ -261,14 +257,12 @@ class FaithfulnessSample:
 
         Every figure is a mean over balls.
         """
-        intact, hidden, largest, hide_all_kl, scramble_cost, scramble_kl = (
-            np.array([getattr(ball, name) for ball in self.balls])
-            for name in (
-                *("intact", "hide_all", "largest", "hide_all_kl", "scramble_cost", "scramble_kl"),
-            )
-        )
+        names = ("intact", "hide_all", "largest", "hide_all_kl", "scramble_cost", "scramble_kl")
+        column = {name: np.array([getattr(ball, name) for ball in self.balls]) for name in names}
         groups = group_numbers([ball.match_id for ball in self.balls])
-        share = Bootstrap(groups, draws=DRAWS, seed=self.seed).ratio(largest, hide_all_kl)
+        share = Bootstrap(groups, draws=DRAWS, seed=self.seed).ratio(
+            column["largest"], column["hide_all_kl"]
+        )
         return {
             "model": held.checkpoint,
             "dates": held.dates,
@@ -277,15 +271,15 @@ class FaithfulnessSample:
             "balls": len(self.balls),
             "matches": len(set(groups.tolist())),
             "seed": self.seed,
-            "largest_single_ball_effect_nats": self._mean(largest),
+            "largest_single_ball_effect_nats": self._mean(column["largest"]),
             "largest_share_of_hiding_all": Estimate.of(share),
-            "scramble_cost_nats": self._mean(scramble_cost),
-            "scramble_kl_nats": self._mean(scramble_kl),
-            "hide_all_kl_nats": self._mean(hide_all_kl),
+            "scramble_cost_nats": self._mean(column["scramble_cost"]),
+            "scramble_kl_nats": self._mean(column["scramble_kl"]),
+            "hide_all_kl_nats": self._mean(column["hide_all_kl"]),
             "log_loss": {
-                "intact": self._mean(intact),
-                "hide_all": self._mean(hidden),
-                "worth_of_past": self._mean(hidden - intact),
+                "intact": self._mean(column["intact"]),
+                "hide_all": self._mean(column["hide_all"]),
+                "worth_of_past": self._mean(column["hide_all"] - column["intact"]),
                 **({"wider_sample": self.wider} if self.wider else {}),
             },
             "left_out": self.left_out,
@@ -511,8 +505,7 @@ decimals (0: per cent).
 @terminal_page(min_width=70, max_width=110)
 def render_faithfulness(page: Page, document: Json) -> None:
     """Write the result of ``attnlens lab faithfulness`` to a terminal page."""
-    add_opening(page, document, f"does attention of {document['model']['name']} say what mattered?")
-    page.paragraph("what past balls are worth, nats (95% over matches)", "heading", indent=0)
+    add_title(page, document, "does attention of {name} say what mattered? {sample}")
     losses = document["log_loss"]
     rows = [
         ("most influential past ball hidden, KL", document["largest_single_ball_effect_nats"]),
@@ -528,8 +521,7 @@ def render_faithfulness(page: Page, document: Json) -> None:
             (f"scrambled, log-loss, {balls}", wider["scramble_cost"]),
             (f"all hidden, log-loss, {balls}", wider["worth_of_past"]),
         ]
-    _add_figures(page, rows, 4)
-    page.blank()
+    _add_figures(page, "what past balls are worth, nats (95% over matches)", rows, 4)
     _add_methods(page, document["methods"])
     for name, reason in document["left_out"].items():
         page.paragraph(f"left out {name}: {reason}", "quiet")
@@ -540,20 +532,11 @@ def render_faithfulness(page: Page, document: Json) -> None:
     )
 
 
-def add_opening(page: Page, document: Json, question: str) -> None:
-    """Write the title of a page, with the sample of balls, and the notes on its figures."""
-    days = " to ".join(dict.fromkeys(day for day in document["dates"] if day))
-    matches = count(document["matches"], "match", "matches")
-    sample = ", ".join(filter(None, (matches, days)))
-    page.paragraph(f"{question} {count(document['balls'], 'ball')} of {sample}", "title", indent=0)
-    for note in document["notes"]:
-        page.flag(note)
-    page.blank()
-
-
-def _add_figures(page: Page, rows: Sequence[tuple[str, Estimate]], digits: int) -> None:
+def _add_figures(
+    page: Page, heading: str, rows: Sequence[tuple[str, Estimate]], digits: int
+) -> None:
     cells = [[words, *figure.cells(digits)] for words, figure in rows]
-    add_table(page, [Words(), Column(style="name"), Words(style="quiet")], cells)
+    add_section(page, heading, [Words(), Column(style="name"), Words(style="quiet")], cells)
 
 
 def _add_methods(page: Page, methods: Mapping[str, Json]) -> None:
@@ -582,7 +565,6 @@ def _add_methods(page: Page, methods: Mapping[str, Json]) -> None:
         "quiet",
     )
     page.blank()
-    page.paragraph("Spearman of attention, last 36, minus", "heading", indent=0)
     gaps = [
         (words, methods["attention"][f"minus_{control}"]["spearman_last36"])
         for control, words in (
@@ -590,7 +572,7 @@ def _add_methods(page: Page, methods: Mapping[str, Json]) -> None:
             ("uniform", "that of uniform attention in the same windows"),
         )
     ]
-    _add_figures(page, gaps, 2)
+    _add_figures(page, "Spearman of attention, last 36, minus", gaps, 2)
 
 
 def _figure(figure: Estimate, decimals: int) -> str:

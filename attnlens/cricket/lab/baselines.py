@@ -16,7 +16,7 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from attnlens.cricket.lab.baseline_features import Doubles, FeatureTable, feature_table
-from attnlens.cricket.lab.evaluation import BaselineForecasts, EvaluatedBalls, aligned
+from attnlens.cricket.lab.evaluation import BaselineForecasts, EvaluatedBalls
 from attnlens.cricket.lab.fit import rate_and_encode
 from attnlens.cricket.lab.held_out import EncodedInnings, HeldOut, last_day
 from attnlens.cricket.lab.training_loop import TrainingLoop
@@ -275,16 +275,24 @@ def compare(
         return BaselineForecasts(probabilities, left_out, fitted_on=0)
 
     check_ids = match_ids(held, weights_until, until)
-    innings = _rated_innings(held, report)
+    last = held.dates[1] or ""
+    matches = [
+        match
+        for match in held.available.values()
+        if (day := last_day(match)) is not None and day.isoformat() <= last
+    ]
+    innings = rate_and_encode(matches, held.predictor.base, Ratings(), report=report)
     report("adding up what happened before every ball")
     table = feature_table(innings)
-    test_ids = {match.match_id for match in held.matches}
-    sizes = [(encoded.match_id, encoded.innings, len(encoded.arrays)) for encoded in innings]
-    ids = np.repeat([match_id for match_id, _, _ in sizes], [size for _, _, size in sizes])
-    train, check, test = (
-        table.rows(np.isin(ids, [*chosen])) for chosen in (train_ids, check_ids, test_ids)
-    )
-    order = [size for size in sizes if size[0] in test_ids]
+    ids = np.repeat([encoded.match_id for encoded in innings], [len(one.arrays) for one in innings])
+    train, check = (table.rows(np.isin(ids, [*chosen])) for chosen in (train_ids, check_ids))
+    ends = np.cumsum([len(encoded.arrays) for encoded in innings])
+    rows_of = {
+        (encoded.match_id, encoded.innings): np.arange(end - len(encoded.arrays), end)
+        for encoded, end in zip(innings, ends, strict=True)
+    }
+    tested = [rows_of[match_id, number] for match_id, number, _ in balls.innings]
+    test = table.rows(np.concatenate(tested))
     fits: dict[str, Callable[[FeatureTable], Predict]] = {
         "prior": fit_prior,
         "logistic": fit_logistic,
@@ -298,7 +306,7 @@ def compare(
         except BaselineError as error:
             left_out[name] = str(error)
             continue
-        probabilities[name] = aligned(balls, order, baseline(test))
+        probabilities[name] = baseline(test)
     return BaselineForecasts(probabilities, left_out, fitted_on=len(train_ids))
 
 
@@ -325,13 +333,3 @@ def match_ids(held: HeldOut, after: datetime.date | None, until: datetime.date |
         and day <= until
         and not differences(match, held.predictor)
     }
-
-
-def _rated_innings(held: HeldOut, report: Report) -> list[EncodedInnings]:
-    last = held.dates[1] or ""
-    matches = [
-        match
-        for match in held.available.values()
-        if (day := last_day(match)) is not None and day.isoformat() <= last
-    ]
-    return rate_and_encode(matches, held.predictor.base, Ratings(), report=report)

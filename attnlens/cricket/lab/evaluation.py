@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Final
 
 import numpy as np
 import torch
 
-from attnlens.cricket.lab.figures import Estimate
-from attnlens.cricket.lab.held_out import EncodedInnings, HeldOut
+from attnlens.cricket.lab.figures import NAME, Close, Estimate, add_section, add_title
+from attnlens.cricket.lab.held_out import HeldOut
 from attnlens.cricket.match.competition import (
     KINDS,
     PHASES,
@@ -39,7 +38,7 @@ from attnlens.evidence.scores import (
     log_losses,
 )
 from attnlens.files import Flags, Floats, Integers, Json
-from attnlens.render.canvas import Cell, Column, Page, Words, add_table, terminal_page
+from attnlens.render.canvas import Cell, Column, Page, add_table, terminal_page
 from attnlens.render.numbers import interval, percent, rounded_all
 
 InningsSize = tuple[str, int, int]
@@ -82,21 +81,15 @@ class EvaluatedBalls:
         return len(self.actual)
 
 
-def forecasts(held: HeldOut, report: Report = silent) -> Iterator[tuple[EncodedInnings, Floats]]:
-    """Yield every held-out innings and the predicted probabilities of its balls ``(balls, 11)``."""
-    innings = list(held.innings(report))
-    for start in range(0, len(innings), _INNINGS_PER_BATCH):
-        batch_innings = innings[start : start + _INNINGS_PER_BATCH]
-        with one_thread(), torch.no_grad():
-            batch, _ = training_batch([encoded.arrays for encoded in batch_innings])
-            tables = held.predictor.model(batch).double().softmax(-1).numpy()
-        for encoded, table in zip(batch_innings, tables, strict=True):
-            yield encoded, table[: len(encoded.arrays)]
-
-
 def judge(held: HeldOut, report: Report = silent) -> EvaluatedBalls:
     """Forecast every ball of the matches, with the ratings as of their dates."""
-    innings, tables = zip(*forecasts(held, report), strict=True)
+    innings = list(held.innings(report))
+    tables: list[Floats] = []
+    for start in range(0, len(innings), _INNINGS_PER_BATCH):
+        arrays = [encoded.arrays for encoded in innings[start : start + _INNINGS_PER_BATCH]]
+        with one_thread(), torch.no_grad():
+            forecasts = held.predictor.model(training_batch(arrays)[0]).double().softmax(-1).numpy()
+        tables += [table[: len(one)] for table, one in zip(forecasts, arrays, strict=True)]
     sizes = tuple((encoded.match_id, encoded.innings, len(encoded.arrays)) for encoded in innings)
     match_ids, numbers, counts = zip(*sizes, strict=True)
     phases = [
@@ -112,16 +105,6 @@ def judge(held: HeldOut, report: Report = silent) -> EvaluatedBalls:
         np.array(phases),
         np.repeat(numbers, counts),
     )
-
-
-def aligned(balls: EvaluatedBalls, innings: Sequence[InningsSize], probabilities: Floats) -> Floats:
-    """Reorder the rows of ``probabilities`` from the order of ``innings`` to that of ``balls``."""
-    ends = np.cumsum([size for _, _, size in innings])
-    end_of = {(match, number): end for (match, number, _), end in zip(innings, ends, strict=True)}
-    rows = [np.arange(end_of[match, number] - size, end_of[match, number])
-            for match, number, size in balls.innings]  # fmt: skip
-    result: Floats = probabilities[np.concatenate(rows)]
-    return result
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -345,13 +328,11 @@ def calibration_table(held: HeldOut, balls: EvaluatedBalls) -> Json:
     return table
 
 
-_NAME: Final = Words(min_width=14)
-Close: Final = partial(Column, gap=1)
-_LOSS_COLUMNS: Final = (_NAME, Close("balls"), Close("log-loss"), Close(spare=1))
-_COMPARED_COLUMNS: Final = (_NAME, *map(Close, ("log-loss", "", "Brier", "ECE", "top-1")))
-_DIFFERENCE_COLUMNS: Final = (_NAME, Close("model minus it"), Close())
+_LOSS_COLUMNS: Final = (NAME, Close("balls"), Close("log-loss"), Close(spare=1))
+_COMPARED_COLUMNS: Final = (NAME, *map(Close, ("log-loss", "", "Brier", "ECE", "top-1")))
+_DIFFERENCE_COLUMNS: Final = (NAME, Close("model minus it"), Close())
 _KIND_COLUMNS: Final = (
-    _NAME,
+    NAME,
     *map(Close, ("matches", "balls", "log-loss", "ECE", "luck", "minus trees", "")),
 )
 _OUTCOME_COLUMNS: Final = (*_LOSS_COLUMNS, Close("predicted"), Close("observed"), Close())
@@ -361,40 +342,22 @@ _OUTCOME_COLUMNS: Final = (*_LOSS_COLUMNS, Close("predicted"), Close("observed")
 def render_evaluation(page: Page, document: Json) -> None:
     """Write the result of `evaluation` to a terminal page."""
     checkpoint, by = document["checkpoint"], document["by"]
-    add_title(page, document, "{name} on {balls} of {matches}, {first} to {last}")
     until = checkpoint["trained_until"]
     trained = f"trained until {until}" if until else "training dates unknown"
-    page.paragraph(f"checkpoint {checkpoint['sha256'][:12]}, {trained}", "quiet", indent=0)
+    lines = [f"checkpoint {checkpoint['sha256'][:12]}, {trained}"]
     fitted_on = document["baselines_fitted_on"]["matches"]
     if fitted_on:
         last = checkpoint["weights_until"] or until
-        fitted = f"baselines fitted on {count(fitted_on, 'match', 'matches')} up to {last}"
-        page.paragraph(fitted, "quiet", indent=0)
-    for note in document["notes"]:
-        page.flag(note)
-    page.blank()
+        lines.append(f"baselines fitted on {count(fitted_on, 'match', 'matches')} up to {last}")
+    add_title(page, document, "{name} on {balls} of {matches}, {first} to {last}", *lines)
     _compared(page, document)
     for name, bins in document["reliability"].items():
         outcome = "the likeliest outcome" if name == "likeliest" else f"P({name})"
         add_calibration(page, f"calibration of {outcome}", bins)
-
-    def add(title: str, columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> None:
-        if rows:
-            page.paragraph(title, "heading", indent=0)
-            add_table(page, columns, rows)
-            page.blank()
-
-    for title in ("phase", "innings"):
-        rows = [[name, *_losses(part)] for name, part in by[title].items()]
-        add(f"by {title}", _LOSS_COLUMNS, rows)
-    for title in ("kind", "competition"):
-        rows = [[name, *_kind_cells(part)] for name, part in by[title].items()]
-        add(f"by {title}", _KIND_COLUMNS, rows)
-    rows = [
-        [name, *_losses(part), percent(part["predicted"], 1), *_observed(part)]
-        for name, part in by["outcome"].items()
-    ]
-    add("by outcome", _OUTCOME_COLUMNS, rows)
+    for title, columns, cells in _BREAKDOWNS:
+        if by[title]:
+            rows = [[name, *cells(part)] for name, part in by[title].items()]
+            add_section(page, f"by {title}", columns, rows)
     draws = document["bootstrap"]["draws"]
     page.paragraph(
         f"Log-loss in nats; Brier score summed over the outcomes; ECE of the likeliest outcome. "
@@ -403,19 +366,6 @@ def render_evaluation(page: Page, document: Json) -> None:
         "quiet",
         indent=0,
     )
-
-
-def add_title(page: Page, document: Json, title: str) -> None:
-    """Write a title with the model, and the balls, matches and days of the figures."""
-    first, last = (document["dates"][end] or "undated" for end in ("first", "last"))
-    words = title.format(
-        name=document["checkpoint"]["name"],
-        balls=count(document["balls"], "ball"),
-        matches=count(document["matches"], "match", "matches"),
-        first=first,
-        last=last,
-    )
-    page.paragraph(words, "title", indent=0)
 
 
 def _compared(page: Page, document: Json) -> None:
@@ -445,10 +395,9 @@ def _compared(page: Page, document: Json) -> None:
 
 def add_calibration(page: Page, title: str, bins: Sequence[Json]) -> None:
     """Write a table of predicted and observed shares, with one row per bin."""
-    page.paragraph(title, "heading", indent=0)
     rows = [[percent(row["predicted"], 1), *_observed(row), f"{row['balls']:,}"] for row in bins]
-    add_table(page, [Column("predicted"), Close("observed"), Close(), Close("balls")], rows)
-    page.blank()
+    columns = [Column("predicted"), Close("observed"), Close(), Close("balls")]
+    add_section(page, title, columns, rows)
 
 
 def _observed(part: Json) -> tuple[str, str]:
@@ -470,6 +419,20 @@ def _kind_cells(kind: Json) -> list[Cell]:
 
 def _losses(part: Json) -> tuple[str, str, str]:
     return f"{part['balls']:,}", *part["log_loss"].cells(4, missing="-")
+
+
+def _outcome_cells(part: Json) -> list[Cell]:
+    return [*_losses(part), percent(part["predicted"], 1), *_observed(part)]
+
+
+_BREAKDOWNS: Final = (
+    ("phase", _LOSS_COLUMNS, _losses),
+    ("innings", _LOSS_COLUMNS, _losses),
+    ("kind", _KIND_COLUMNS, _kind_cells),
+    ("competition", _KIND_COLUMNS, _kind_cells),
+    ("outcome", _OUTCOME_COLUMNS, _outcome_cells),
+)
+"""The tables of breakdowns: the name, the columns, and a function that returns a row's cells."""
 
 
 _COMMON: Final = ("0", "1", "4", "6", "W", "wd")
@@ -537,9 +500,6 @@ def render_usual(page: Page, document: Json) -> None:
     """Write the result of `usual_evaluation` to a terminal page."""
     title = "what is usual, by {name}, on {balls} of {matches}, {first} to {last}"
     add_title(page, document, title)
-    for note in document["notes"]:
-        page.flag(note)
-    page.blank()
     losses = document["log_loss"]
     rows = [
         [words, *losses[name].cells(4, sign=sign)]
@@ -549,25 +509,23 @@ def render_usual(page: Page, document: Json) -> None:
             ("difference", "difference", "+"),
         )
     ]
-    add_table(page, (Words(min_width=14), Close("log-loss"), Close()), rows)
+    add_table(page, (NAME, Close("log-loss"), Close()), rows)
     page.blank()
     everyone = {"all": {"matches": document["matches"], "outcomes": document["all"]}}
     groups = everyone | document["by_competition"]
-    heads = [Words(min_width=14), Close("matches"), *map(Close, _COMMON)]
+    heads = [NAME, Close("matches"), *map(Close, _COMMON)]
 
-    def add(text: str, style: str) -> None:
-        page.paragraph(text, "heading", indent=0)
+    for heading, style in (
+        ("usual, %", "{usual:.1f}"),
+        ("observed, %", "{came:.1f}"),
+        ("usual minus observed, points", "{difference.value:+.2f}"),
+    ):
         rows = [
             [name, str(group["matches"])]
             + [style.format(**group["outcomes"][outcome]) for outcome in _COMMON]
             for name, group in groups.items()
         ]
-        add_table(page, heads, rows)
-        page.blank()
-
-    add("usual, %", "{usual:.1f}")
-    add("observed, %", "{came:.1f}")
-    add("usual minus observed, points", "{difference.value:+.2f}")
+        add_section(page, heading, heads, rows)
     page.paragraph(
         f"Log-loss in nats a ball. Brackets hold 95% of {DRAWS} resamples of whole matches; those "
         "of each difference are in the JSON.",

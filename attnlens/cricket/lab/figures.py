@@ -1,16 +1,18 @@
-"""Estimates with 95% intervals, and their conversion to JSON."""
+"""Estimates with 95% intervals, their conversion to JSON, and the parts of pages with them."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from attnlens.errors import count
 from attnlens.evidence.scores import Bootstrap, Estimates
-from attnlens.files import Flags, Floats
+from attnlens.files import Flags, Floats, Json
+from attnlens.render.canvas import Cell, Column, Page, Words, add_table
 from attnlens.render.numbers import DIGITS, interval, rounded
 
 Interval = tuple[float, float]
@@ -109,3 +111,49 @@ def to_json(value: Any) -> Any:
     if hasattr(value, "_asdict"):
         return to_json(value._asdict())
     return [to_json(member) for member in value] if isinstance(value, list | tuple) else value
+
+
+Close: Final = partial(Column, gap=1)
+NAME: Final = Words(min_width=14)
+
+
+def add_title(page: Page, document: Json, title: str, *lines: str) -> None:
+    """Write a title with its sample of balls, quiet lines, and the notes on the figures.
+
+    Args:
+        title: a text in which ``{name}`` is replaced by the checkpoint, ``{balls}`` and
+            ``{matches}`` by the size of the sample, and ``{first}`` and ``{last}`` by its days.
+            ``{sample}`` is replaced by the size and the days that are known.
+    """
+    dates = document["dates"]
+    days = list(dates.values()) if isinstance(dates, Mapping) else dates
+    balls = count(document["balls"], "ball")
+    matches = count(document["matches"], "match", "matches")
+    known = " to ".join(dict.fromkeys(day for day in days if day))
+    words = title.format(
+        name=(document.get("checkpoint") or document["model"])["name"],
+        balls=balls,
+        matches=matches,
+        first=days[0] or "undated",
+        last=days[1] or "undated",
+        sample=f"{balls} of {matches}{known and ', '}{known}",
+    )
+    page.paragraph(words, "title", indent=0)
+    for line in lines:
+        page.paragraph(line, "quiet", indent=0)
+    for note in document["notes"]:
+        page.flag(note)
+    page.blank()
+
+
+def add_section(
+    page: Page,
+    heading: str,
+    columns: Sequence[Column],
+    rows: Sequence[Sequence[Cell]],
+    **settings: Any,
+) -> None:
+    """Write a table under a heading; ``settings`` are those of `add_table`."""
+    page.paragraph(heading, "heading", indent=0)
+    add_table(page, columns, rows, **settings)
+    page.blank()

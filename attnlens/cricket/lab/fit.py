@@ -177,9 +177,6 @@ def rate_and_encode(
     ]
 
 
-Probabilities = NDArray[np.float32]
-
-
 @dataclass(frozen=True, slots=True)
 class Hyperparameters(Schedule):
     """The hyperparameters of a training run of the predictor.
@@ -258,15 +255,11 @@ def mask_at_random(batch: Batch, recipe: Hyperparameters, generator: np.random.G
         )
 
 
-def hide_own_balls(
-    batch: Batch, player: Literal["batter", "bowler"], rows: Tensor | None = None
-) -> None:
-    """Hide from each ball the past balls of its own batter or bowler, in all or some innings."""
+def hide_own_balls(batch: Batch, player: Literal["batter", "bowler"], rows: Tensor) -> None:
+    """Hide from each ball of some innings the past balls of its own batter or bowler."""
     sequence = batch["sequence"]
     ids: Tensor = getattr(sequence["balls"], player)
-    same = ids[:, :, None] == ids[:, None, :]
-    if rows is not None:
-        same = same & rows[:, None, None]
+    same = (ids[:, :, None] == ids[:, None, :]) & rows[:, None, None]
     sequence["visible"] = sequence["visible"] & ~same
     # The summaries of overs now differ between queries, so they cannot be shared.
     sequence.pop("shared", None)
@@ -296,7 +289,8 @@ def outcome_loss(
     return (1 - weight) * loss - weight * soft
 
 
-InningsWithTeacher = tuple[InningsArrays, Probabilities | None]
+_ALONE: Final = TrainingLoop()
+InningsWithTeacher = tuple[InningsArrays, Floats32 | None]
 """An innings, and a teacher's probabilities for its balls ``(ball, outcome)`` or ``None``."""
 
 
@@ -335,13 +329,13 @@ class InningsTrainingSet(TrainingSet[FullModel, InningsWithTeacher]):
 
 def fit(
     sizes: Sizes,
-    prior: NDArray[np.float32],
+    prior: Floats32,
     train: Sequence[InningsArrays],
     validation: Sequence[InningsArrays],
     recipe: Hyperparameters,
     *,
-    teacher: Sequence[Probabilities] | None = None,
-    loop: TrainingLoop | None = None,
+    teacher: Sequence[Floats32] | None = None,
+    loop: TrainingLoop = _ALONE,
 ) -> TrainedModel[FullModel]:
     """Train a predictor; see `run_training` for the errors.
 
@@ -349,13 +343,10 @@ def fit(
         prior: the log-shares of the outcomes ``(outcome,)``, from which training starts.
         teacher: for each innings of ``train``, a teacher's probabilities ``(ball, outcome)``.
     """
-    tables: Sequence[Probabilities | None] = teacher or [None] * len(train)
-    checks = [(arrays, None) for arrays in validation]
-    training_set = InningsTrainingSet([*zip(train, tables, strict=True)], checks, recipe)
+    rows = [*zip(train, teacher or [None] * len(train), strict=True)]
+    training_set = InningsTrainingSet(rows, [(arrays, None) for arrays in validation], recipe)
     start = torch.from_numpy(prior)
-    return run_training(
-        lambda: FullModel(sizes, start), training_set, recipe, loop or TrainingLoop()
-    )
+    return run_training(lambda: FullModel(sizes, start), training_set, recipe, loop)
 
 
 def cricket_sizes(hidden_dim: int = 60, **kwargs: Any) -> Sizes:

@@ -52,8 +52,7 @@ from attnlens.cricket.explain.reading import (
     captured_activations,
     head_patterns,
 )
-from attnlens.cricket.lab.attention_faithfulness import add_opening
-from attnlens.cricket.lab.figures import Estimate, finite
+from attnlens.cricket.lab.figures import Estimate, add_section, add_title, finite
 from attnlens.cricket.lab.held_out import HeldOut
 from attnlens.cricket.lab.sampling import (
     BEFORE,
@@ -90,7 +89,7 @@ from attnlens.evidence.verdict import MIN_LIFT, MIN_NATS, MIN_POINTS
 from attnlens.files import Flags, Floats, Integers, Json
 from attnlens.recording import record
 from attnlens.recording.attention_record import AttentionRecord
-from attnlens.render.canvas import Cell, Column, Line, Page, Words, add_table, terminal_page
+from attnlens.render.canvas import Cell, Column, Line, Page, Words, terminal_page
 from attnlens.render.numbers import DIGITS, interval, percent, rounded
 from attnlens.render.numbers import number as figure_text
 
@@ -521,7 +520,7 @@ def name_head(study: HeadStudy, scale: str, head: int, *, thorough: bool = True)
 
 
 @one_thread()
-def head_report(held: HeldOut, *, balls: int, seed: int = 5, report: Report = silent) -> Json:
+def head_report(held: HeldOut, *, balls: int = 500, seed: int = 5, report: Report = silent) -> Json:
     """Return the JSON result of ``attnlens lab heads``: what every head does on a sample of balls.
 
     Raises:
@@ -547,7 +546,10 @@ def head_report(held: HeldOut, *, balls: int, seed: int = 5, report: Report = si
                 ],
             }
         )
-    _rank([head for scale in scales for head in scale["heads"]])
+    importances = [head["importance"] for scale in scales for head in scale["heads"]]
+    importances.sort(key=lambda importance: -(importance["nats"].value or 0.0))
+    for rank, importance in enumerate(importances, 1):
+        importance["rank"] = rank
     return {
         "model": held.checkpoint,
         "dates": held.dates,
@@ -559,12 +561,6 @@ def head_report(held: HeldOut, *, balls: int, seed: int = 5, report: Report = si
         "nearest": RECENCY_BALLS,
         "scales": scales,
     }
-
-
-def _rank(rows: Sequence[Json]) -> None:
-    ordered = sorted(rows, key=lambda row: -(row["importance"]["nats"].value or 0.0))
-    for rank, row in enumerate(ordered, 1):
-        row["importance"]["rank"] = rank
 
 
 def _head(study: HeadStudy, scale: str, number: int, names: Sequence[HeadName]) -> Json:
@@ -647,19 +643,16 @@ _MAX_BIASES: Final = 4
 first, then the largest.
 """
 
-_IMPORTANCE_COLUMNS: Final = (
-    Column("moves", min_width=6),
-    Column("matters"),
-    Column("KL", min_width=6),
-    Column("rank", min_width=5),
-)
 _HEAD_COLUMNS: Final = (
     Words("head", min_width=7),
     Words("earned the name", min_width=16),
     Words("sees", min_width=13, style="quiet"),
     Column("bias"),
     Column("self"),
-    *_IMPORTANCE_COLUMNS,
+    Column("moves", min_width=6),
+    Column("matters"),
+    Column("KL", min_width=6),
+    Column("rank", min_width=5),
 )
 _LEGEND: Final = (
     "sees: the only balls that a head may look at; it earns that name, and no other, if hiding "
@@ -680,7 +673,7 @@ _LEGEND: Final = (
 @terminal_page(max_width=110)
 def render_heads(page: Page, document: Json) -> None:
     """Write the result of `head_report` to a terminal page."""
-    add_opening(page, document, f"what the heads of {document['model']['name']} do, over")
+    add_title(page, document, "what the heads of {name} do, over {sample}")
     for scale in document["scales"]:
         _add_scale(page, scale)
     for line in _LEGEND:
@@ -710,11 +703,7 @@ def _add_scale(page: Page, scale: Json) -> None:
     heads = scale["heads"]
     weight = "" if scale["weight"] is None else percent(scale["weight"])
     window = f"; the last {scale['window']} {scale['unit']}" if scale["window"] else ""
-    page.paragraph(
-        f"{scale['scale']}: {scale['question']}{window}, {weight} of the prediction's mix",
-        "heading",
-        indent=0,
-    )
+    title = f"{scale['scale']}: {scale['question']}{window}, {weight} of the prediction's mix"
     rows: list[list[Cell]] = [
         [
             f"head {head['number']}",
@@ -731,8 +720,7 @@ def _add_scale(page: Page, scale: Json) -> None:
         _add_relations(page, heads[row])
         _add_biases(page, heads[row]["biases"])
 
-    add_table(page, _HEAD_COLUMNS, rows, below=below)
-    page.blank()
+    add_section(page, title, _HEAD_COLUMNS, rows, below=below)
 
 
 def _add_relations(page: Page, head: Json) -> None:

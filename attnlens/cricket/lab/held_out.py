@@ -157,7 +157,10 @@ def held_out(
         )
     refused: list[MatchFileError] = [] if skipped is None else skipped
     matches = read(sources, refused, report)
-    path = sources[0] if len(sources) == 1 else None
+
+    def refusal(problem: str, remedy: str) -> InputError:
+        return InputError(problem, path=sources[0] if len(sources) == 1 else None, remedy=remedy)
+
     began, ended = predictor.date("trained_from"), predictor.date("trained_until")
     start = first
     if start is None and ended is not None and not allow_in_sample:
@@ -168,36 +171,29 @@ def held_out(
         # A match without a date may have been in training.
         in_sample = sum(not match.dates or _in_days(match, began, ended) for match in chosen)
     if in_sample and not allow_in_sample:
-        raise InputError(
+        raise refusal(
             f"{in_sample} of the {len(chosen)} matches asked for lie inside the model's training "
             f"dates ({began or '...'} to {ended})",
-            path=path,
-            remedy=f"ask for later ones with --from, or {_IN_SAMPLE}",
+            f"ask for later ones with --from, or {_IN_SAMPLE}",
         )
     if not matches:
         if refused:
             raise refused[0]
-        remedy = "give a match file, a folder or a zip"
-        raise InputError("holds no match with a ball bowled", path=path, remedy=remedy)
+        raise refusal("holds no match with a ball bowled", "give a match file, a folder or a zip")
     if not chosen:
         days = f"from {start} on, after the model's training" if first != start else "in these days"
-        raise InputError(
-            f"no match was played {days}",
-            path=path,
-            remedy=f"give others, widen --from and --until, or {_IN_SAMPLE}",
-        )
+        remedy = f"give others, widen --from and --until, or {_IN_SAMPLE}"
+        raise refusal(f"no match was played {days}", remedy)
     chosen.sort(key=lambda match: (last_day(match) or datetime.date.min, match.match_id))
     available = {**matches, **read(history, refused, report)}
     timeline = _timeline(predictor, chosen, available, report)
     until = predictor.ratings.until
     n_known = 0 if until is None else sum(_in_days(match, None, until) for match in chosen)
     if timeline is None and n_known and not allow_in_sample:
-        raise InputError(
+        raise refusal(
             f"{n_known} of the {len(chosen)} matches asked for are known to the model's ratings, "
             f"which run to {until}",
-            path=path,
-            remedy="judge with --model measured, give earlier matches with --history, or "
-            + _IN_SAMPLE,
+            "judge with --model measured, give earlier matches with --history, or " + _IN_SAMPLE,
         )
     return HeldOut(predictor, tuple(chosen), timeline, in_sample, available)
 

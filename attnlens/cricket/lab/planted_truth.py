@@ -24,7 +24,7 @@ import copy
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import torch
@@ -59,7 +59,7 @@ from attnlens.cricket.lab.fit import (
 )
 from attnlens.cricket.lab.held_out import EncodedInnings, sides
 from attnlens.cricket.lab.league import RuledBall, rules_times
-from attnlens.cricket.lab.sampling import log_probabilities, sample, scrambled
+from attnlens.cricket.lab.sampling import log_probabilities, sample
 from attnlens.cricket.lab.simulator import Simulated, simulate
 from attnlens.cricket.lab.training_loop import TrainingLoop
 from attnlens.cricket.match.match import OUTCOME_INDEX
@@ -566,31 +566,22 @@ def lists_of(scales: Mapping[str, ScaleAttention], *, matched: bool = False) -> 
     return lists
 
 
-def balls_back(window: BallWindow, reading: Reading) -> Lists:
-    """Return, for each head, the distances of the balls to which it attends most."""
-    return [
-        tuple(window.delivery.index - index for index in balls)
-        for balls in lists_of(reading.scales)
-    ]
-
-
 def placebos(
     window: BallWindow,
     reading: Reading,
     shuffled: Reading,
-    another: Lists,
+    back: Lists,
     generator: np.random.Generator,
 ) -> dict[str, Lists]:
     """Return the placebo lists of one ball, by the names in `PLACEBOS`.
 
     Args:
         shuffled: the reading of the model from `with_shuffled_heads`.
-        another: the result of `balls_back` for another ball.
+        back: for another ball, the distances of the balls to which each head attends most.
     """
     recent = window.past[-RECENT:]
     inside = np.array([ball.index for ball in recent])
     own = lists_of(reading.scales)
-    from_here = [tuple(window.delivery.index - back for back in balls) for balls in another]
 
     def same_kind(indices: Sequence[int], kind_of: Mapping[int, object]) -> tuple[int, ...]:
         """Replace each ball by another ball of the same kind outside the list, if there is one."""
@@ -610,6 +601,7 @@ def placebos(
         return [tuple(picked.tolist())] if len(balls) > MAX_LISTED_BALLS else []
 
     current = window.delivery.index
+    from_here = [tuple(current - distance for distance in balls) for balls in back]
     distances = {int(index): int(np.log2(current - index) * 2) for index in inside}
     outcomes = {ball.index: ball.outcome for ball in recent}
     return {
@@ -643,7 +635,10 @@ def tested_lists(
     """
     reading = read_ball(predictor, window)
     trial = trial_of(predictor, window, reading, outcome=outcome)
-    back = balls_back(another, read_ball(predictor, another)) if another else []
+    back: Lists = []
+    if another:
+        same_lists = lists_of(read_ball(predictor, another).scales)
+        back = [tuple(another.delivery.index - index for index in balls) for balls in same_lists]
     lists = placebos(window, reading, read_ball(shuffled, window), back, generator)
     inside = tuple(ball.index for ball in window.past[-RECENT:])
     lists |= {_OWN: lists_of(reading.scales), _ORACLE: [_oracle(trial, inside)]}
@@ -666,22 +661,6 @@ def tested_lists(
                 yield TestedList(
                     window.match.match_id, ball, source, balls, tested.p, tested.verdict
                 )
-
-
-def with_shuffled_outcomes(window: BallWindow, generator: np.random.Generator) -> BallWindow:
-    """Return the same ball with the outcomes of its past balls in another order."""
-    order = generator.permutation(len(window.past))
-    past = tuple(
-        ball._replace(
-            outcome=window.past[source].outcome,
-            runs=window.past[source].runs,
-            runs_batter=window.past[source].runs_batter,
-            boundary=window.past[source].boundary,
-        )
-        for ball, source in zip(window.past, order.tolist(), strict=True)
-    )
-    batch = scrambled(window.arrays, [len(window.past)], [order[None]])
-    return replace(window, batch=batch, past=past)
 
 
 def _oracle(trial: Trial[BallClaim], inside: tuple[int, ...]) -> tuple[int, ...]:
@@ -712,17 +691,7 @@ class Share(NamedTuple):
         return cls(len(hits), figure.mean, ci)
 
 
-class JudgedClaim(Protocol):
-    """A claim about a ball of a match, with its verdict."""
-
-    @property
-    def match_id(self) -> str: ...
-
-    @property
-    def verdict(self) -> str | None: ...
-
-
-def share_of(claims: Sequence[JudgedClaim], verdict: str, seed: int) -> Share:
+def share_of(claims: Sequence[TestedList | FirstClaim], verdict: str, seed: int) -> Share:
     """Return the share of claims that have this verdict."""
     matches = [claim.match_id for claim in claims]
     return Share.of(matches, [claim.verdict == verdict for claim in claims], seed)

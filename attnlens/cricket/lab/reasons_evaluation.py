@@ -23,8 +23,9 @@ import numpy as np
 from attnlens.cricket.explain.ablation import under_knowledge
 from attnlens.cricket.explain.claims import groups_of, has_record
 from attnlens.cricket.explain.reading import scoreboard_baseline
-from attnlens.cricket.lab.evaluation import DRAWS, SEED, Close, add_title
-from attnlens.cricket.lab.held_out import EncodedInnings, HeldOut
+from attnlens.cricket.lab.evaluation import DRAWS, SEED
+from attnlens.cricket.lab.figures import NAME, Close, add_section, add_title
+from attnlens.cricket.lab.held_out import HeldOut
 from attnlens.cricket.lab.sampling import sample
 from attnlens.cricket.match.competition import KINDS, table_of
 from attnlens.cricket.match.match import OUTCOME_INDEX
@@ -36,7 +37,7 @@ from attnlens.errors import InputError
 from attnlens.evidence.scores import group_numbers
 from attnlens.evidence.shapley import contributions
 from attnlens.files import Flags, Floats, Integers, Json
-from attnlens.render.canvas import Page, Words, add_table, terminal_page
+from attnlens.render.canvas import Page, terminal_page
 from attnlens.render.numbers import interval, rounded_all
 
 BALLS: Final = 6600
@@ -134,16 +135,12 @@ def sample_reasons(held: HeldOut, balls: int, seed: int, report: Report = silent
         odds=np.stack(odds),
         came=actual[:, None] == np.array(_COLUMNS),
         match=group_numbers([innings[row].match_id for row, _ in chosen]),
-        kind=np.array([_kind_of(innings[row]) for row, _ in chosen]),
+        kind=np.array([_KINDS[min(table_of(innings[row].match), 2)] for row, _ in chosen]),
     )
 
 
 _KINDS: Final = (*KINDS[:2], "women's")
 """The kinds of cricket with a row; women's internationals and women's leagues are combined."""
-
-
-def _kind_of(encoded: EncodedInnings) -> str:
-    return _KINDS[min(table_of(encoded.match), 2)]
 
 
 def slope_of(
@@ -278,7 +275,7 @@ def reasons_table(document: Json) -> Json:
     return table
 
 
-_HEADS: Final = (Words(min_width=14), Close("balls"), Close("slope"), Close())
+_HEADS: Final = (NAME, Close("balls"), Close("slope"), Close())
 
 
 @terminal_page(min_width=64)
@@ -286,28 +283,22 @@ def render_reasons(page: Page, document: Json) -> None:
     """Write the result of `reasons_evaluation` to a terminal page."""
     title = "reasons of {name}: slope of what happened, on {balls} of {matches}, {first} to {last}"
     add_title(page, document, title)
-    for note in document["notes"]:
-        page.flag(note)
-    page.blank()
     by_kind: dict[str, dict[str, dict[str, Any]]] = {}
     for row in document["rows"]:
         by_kind.setdefault(row["kind"], {}).setdefault(row["reason"], {})[row["outcome"]] = row
     for kind, reasons in by_kind.items():
-        page.paragraph(f"{'all kinds of cricket' if kind == ALL_KINDS else kind}", "heading", 0)
         stacked = [(reason, rows[STACKED]) for reason, rows in reasons.items()]
         cells = [
             [reason, f"{row['balls']:,}", f"{row['slope']:.2f}", interval(row["interval"], 2)]
             for reason, row in stacked
         ]
-        add_table(page, _HEADS, cells)
-        page.blank()
-    page.paragraph("by outcome, all kinds of cricket", "heading", 0)
+        add_section(page, "all kinds of cricket" if kind == ALL_KINDS else kind, _HEADS, cells)
     cells = [
         [reason, *(_marked(rows.get(outcome)) for outcome in REASON_OUTCOMES)]
         for reason, rows in by_kind[ALL_KINDS].items()
     ]
-    add_table(page, [Words(min_width=14), *map(Close, REASON_OUTCOMES)], cells)
-    page.blank()
+    columns = [NAME, *map(Close, REASON_OUTCOMES)]
+    add_section(page, "by outcome, all kinds of cricket", columns, cells)
     page.paragraph(
         "At a slope of 1 it happened as the page says; at 0.5 the page says twice as much. The "
         f"first tables stack the outcomes {', '.join(REASON_OUTCOMES)}. Brackets hold 95% of "

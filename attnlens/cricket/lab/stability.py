@@ -19,9 +19,7 @@ import numpy as np
 from attnlens.cricket.explain.ablation import under_masks
 from attnlens.cricket.explain.claims import gather_evidence
 from attnlens.cricket.explain.reading import read_ball, subject_of
-from attnlens.cricket.lab.attention_faithfulness import add_opening
-from attnlens.cricket.lab.evaluation import Close
-from attnlens.cricket.lab.figures import Mean
+from attnlens.cricket.lab.figures import NAME, Close, Mean, add_title
 from attnlens.cricket.lab.held_out import HeldOut, sides
 from attnlens.cricket.lab.sampling import BEFORE
 from attnlens.cricket.match.match import OUTCOME_INDEX, Delivery, Innings, Match, Player
@@ -34,16 +32,11 @@ from attnlens.evidence.claim import MODEL
 from attnlens.evidence.faithfulness import remove_each
 from attnlens.evidence.scores import log_odds
 from attnlens.files import Json
-from attnlens.render.canvas import Page, Words, add_table, terminal_page
+from attnlens.render.canvas import Page, add_table, terminal_page
 from attnlens.render.numbers import interval, percent
 
 AGAINST: Final = "another checkpoint"
 """The name of the row for explanations by another checkpoint."""
-
-
-def unknown_venue(match: Match) -> Match:
-    """Return the match without its ground."""
-    return replace(match, venue=None, city=None)
 
 
 def swapped_sides(match: Match) -> Match:
@@ -94,7 +87,7 @@ def _with_deliveries(
 
 
 CHANGES: Final[Mapping[str, Callable[[Match], Match]]] = {
-    "venue unknown": unknown_venue,
+    "venue unknown": partial(replace, venue=None, city=None),
     "sides swapped": swapped_sides,
     "ids removed": without_ids,
     "first over deleted": without_first_over,
@@ -159,9 +152,9 @@ def stability(
     held: HeldOut,
     against: HeldOut | None = None,
     *,
-    balls: int,
-    claims: int,
-    seed: int,
+    balls: int = 500,
+    claims: int = 100,
+    seed: int = 5,
     report: Report = silent,
 ) -> Json:
     """Return the JSON result of ``attnlens lab faithfulness --stability``.
@@ -229,7 +222,7 @@ def _mean(values: Sequence[tuple[float, str]], seed: int) -> Mean:
 @terminal_page(min_width=64)
 def render_stability(page: Page, document: Json) -> None:
     """Write the result of `stability` to a terminal page."""
-    add_opening(page, document, f"do explanations of {document['model']['name']} stay the same?")
+    add_title(page, document, "do explanations of {name} stay the same? {sample}")
     if document["against"] is not None:
         page.paragraph(f"{AGAINST}: {document['against']['name']}", "quiet", indent=0)
     columns = [column for name in _FIGURES.values() for column in (Close(name), Close())]
@@ -237,7 +230,7 @@ def render_stability(page: Page, document: Json) -> None:
         [name, *(cell for figure in _FIGURES for cell in _cells(figures[figure]))]
         for name, figures in document["changes"].items()
     ]
-    add_table(page, [Words(min_width=14), *columns], rows)
+    add_table(page, [NAME, *columns], rows)
     page.blank()
     page.paragraph(
         "How often each stays the same, with 95% over whole matches. Subject: the outcome that the "

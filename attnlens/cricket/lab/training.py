@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final, Generic, TypeAlias, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 import torch
 
@@ -62,9 +62,6 @@ _NO_VALIDATION = (
 )
 
 R = TypeVar("R", bound=Schedule)
-Setting: TypeAlias = float | dict[str, int]
-"""The value of a setting or a size; for the number of heads, a dict by scale."""
-
 KINDS: Final = ("int", "float")
 _FIXED: Final = ("outcomes", "happened", "features", "context", "tokens")
 """Sizes that are determined by a model's features and tokens."""
@@ -106,13 +103,9 @@ class ModelKind(Generic[R]):
         return kinds | {f"heads.{scale}": "int" for scale in self.scales}
 
 
-_PREDICTOR: Final = ModelKind(Hyperparameters, Sizes, HEADS)
-OVERS: Final = ModelKind(OverHyperparameters, OverSizes, {})
-
-
 def recipe_and_sizes(
-    kind: ModelKind[R], words: Sequence[str], overrides: Mapping[str, Setting]
-) -> tuple[R, dict[str, Setting]]:
+    kind: ModelKind[R], words: Sequence[str], overrides: Mapping[str, float]
+) -> tuple[R, dict[str, Any]]:
     """Return the hyperparameters, and the sizes that differ from the default.
 
     Args:
@@ -130,9 +123,8 @@ def recipe_and_sizes(
             raise InputError(f"--set: there is no setting {name!r}", remedy=f"known: {names}")
         chosen[name] = _checked(name, value, settings[name])
     heads = {scale: chosen.pop(f"heads.{scale}", usual) for scale, usual in kind.scales.items()}
-    make: Callable[..., R] = kind.recipe
     of_recipe = chosen.keys() & {field.name for field in fields(kind.recipe)}
-    recipe = make(**{name: chosen.pop(name) for name in of_recipe})
+    recipe = kind.recipe(**{name: chosen.pop(name) for name in of_recipe})
     return recipe, chosen if heads == kind.scales else {**chosen, "heads": heads}
 
 
@@ -177,7 +169,7 @@ class TrainingPlan:
 
     train_until: datetime.date | None = None
     validate_until: datetime.date | None = None
-    sizes: Mapping[str, Setting] = field(default_factory=dict)
+    sizes: Mapping[str, Any] = field(default_factory=dict)
     teacher: str | None = None
     head_balls: int = 200
 
@@ -198,8 +190,7 @@ def train(
     if plan.teacher and find_spec("lightgbm") is None:  # fail before the matches are read
         remedy = "run: pip install lightgbm"
         raise InputError(f"--teacher {TREES}: lightgbm is not installed", remedy=remedy)
-    made: Callable[..., Sizes] = cricket_sizes
-    sizes = made(**plan.sizes)
+    sizes = cricket_sizes(**plan.sizes)
     split, loop, base = _begun(sources, plan, recipe, loop)
     ratings = Ratings()
     innings = rate_and_encode(split.used, base, ratings)
@@ -224,10 +215,8 @@ def train(
         teacher=teacher,
         loop=loop,
     )
-    card = split.card(recipe, fitted) | {
-        "balls": balls,
-        "teachers": [TREES] if plan.teacher else [],
-    }
+    teachers = [TREES] if plan.teacher else []
+    card = split.card(recipe, fitted) | {"balls": balls, "teachers": teachers}
     contests = dated_contests(split.training, base)
     predictor = TrainedPredictor(
         Path(out).stem,
@@ -260,8 +249,7 @@ def train_overs(
     loop: TrainingLoop,
 ) -> TrainedOvers:
     """Train the encoder-decoder of overs, as `train` does for the predictor of balls."""
-    made: Callable[..., OverSizes] = OverSizes
-    sizes = made(**{**SMALL, **plan.sizes})
+    sizes = OverSizes(**{**SMALL, **plan.sizes})
     split, loop, base = _begun(sources, plan, recipe, loop)
     ratings = Ratings(kinds=RATED)
     learn: list[OverRow] = []
@@ -287,8 +275,8 @@ def train_overs(
 
 
 TRAINERS: Final[Mapping[str, tuple[ModelKind[Any], Callable[..., Trained]]]] = {
-    "temporal": (_PREDICTOR, train),
-    "cricket": (OVERS, train_overs),
+    "temporal": (ModelKind(Hyperparameters, Sizes, HEADS), train),
+    "cricket": (ModelKind(OverHyperparameters, OverSizes, {}), train_overs),
 }
 """The settings and the training function for each model of ``attnlens lab train``."""
 
@@ -396,11 +384,8 @@ def read_dated(sources: Sequence[str], report: Report) -> list[Match]:
     wrong = [match for match in matches if any(doubt.kind == RESULT for doubt in match.doubts)]
     if wrong and len(wrong) < len(matches):
         names = ", ".join(match.match_id for match in wrong[:_MAX_NAMED_MATCHES])
-        more = (
-            f" and {len(wrong) - _MAX_NAMED_MATCHES} more"
-            if len(wrong) > _MAX_NAMED_MATCHES
-            else ""
-        )
+        unnamed = len(wrong) - _MAX_NAMED_MATCHES
+        more = f" and {unnamed} more" if unnamed > 0 else ""
         report(f"skipped {len(wrong)} whose result does not follow from the balls: {names}{more}")
         matches = [match for match in matches if match not in wrong]
     if not matches:
@@ -420,6 +405,6 @@ def _report_written(out: str | os.PathLike[str], report: Report) -> None:
     report(f"wrote {out} ({Path(out).stat().st_size / 1e6:.2f} MB, sha256 {digest[:12]})")
 
 
-def use_threads(count: int | None, among: int = 1) -> None:
+def use_threads(count: int | None, among: int) -> None:
     """Set torch's number of threads; the default is a process's share of the machine's cores."""
     torch.set_num_threads(count or max(1, (os.cpu_count() or 1) // among))

@@ -4,22 +4,15 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from functools import partial
+from dataclasses import asdict, replace
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from attnlens.cricket.lab.baselines import NO_TRAINING, last_weights_day, match_ids, why_not
-from attnlens.cricket.lab.evaluation import (
-    DRAWS,
-    SEED,
-    Close,
-    add_calibration,
-    add_title,
-    reliability,
-)
-from attnlens.cricket.lab.figures import Estimate
+from attnlens.cricket.lab.evaluation import DRAWS, SEED, add_calibration, reliability
+from attnlens.cricket.lab.figures import Close, Estimate, add_section, add_title
 from attnlens.cricket.lab.held_out import HeldOut, last_day, sides
 from attnlens.cricket.match.competition import KINDS, competition_of, table_of
 from attnlens.cricket.match.match import OUTCOME_INDEX, Innings, Match
@@ -254,30 +247,13 @@ _MIN_CHASES: Final = 20
 """No slope is computed from fewer chases than this number."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class EvaluatedStates:
-    """The state before every ball of the evaluated matches with a winner or a tie.
+MatchRows = dict[str, NDArray[Any]]
+"""The evaluated matches, as columns ``(matches,)`` by name.
 
-    Attributes:
-        rows: the states and the results; see `attnlens.cricket.lab.winning.WinRows`.
-        probabilities: the batting side's win probability before each ball ``(balls,)``.
-        in_range: whether the total of the first innings was in its projected range ``(balls,)``;
-            NaN in a chase.
-        kinds: the kind of each match ``(matches,)``.
-        jumps: the change of the win probability between the innings, ``(matches,)``; NaN if the
-            target was revised or the chase has no win probability.
-        moves: the absolute changes of the win probability between one ball and the next, summed
-            over both innings ``(matches,)``.
-        left_out: the number of matches without a winner, or decided by a rain rule.
-    """
-
-    rows: WinRows
-    probabilities: Floats
-    in_range: Floats
-    kinds: tuple[str, ...]
-    jumps: Floats
-    moves: Floats
-    left_out: int
+``kind``: the kind of match. ``jump``: the change of the win probability between the innings; NaN if
+the target was revised or the chase has no win probability. ``moves``: the absolute changes of the
+win probability between one ball and the next, summed over both innings.
+"""
 
 
 def kind_of(match: Match) -> str:
@@ -288,8 +264,14 @@ def kind_of(match: Match) -> str:
     return names.get(table_of(match), "women's")
 
 
-def evaluate_states(held: HeldOut, report: Report = silent) -> EvaluatedStates:
+def evaluate_states(held: HeldOut, report: Report = silent) -> tuple[WinRows, MatchRows]:
     """Compute the win probability before every ball, with the form as of each match's date.
+
+    Returns:
+        The states before every ball of the evaluated matches with a winner or a tie, and these
+        matches. The states have two more columns: ``probability``, the batting side's win
+        probability, and ``in_range``, whether the total of the first innings was in its projected
+        range; NaN in a chase.
 
     Raises:
         InputError: the checkpoint has no win model, or no evaluated match has a winner.
@@ -298,11 +280,8 @@ def evaluate_states(held: HeldOut, report: Report = silent) -> EvaluatedStates:
     if win is None:
         raise InputError("this checkpoint has no win probabilities", remedy="train it again")
     contests: list[tuple[Match, Innings, Contest]] = []
-    probabilities: list[Floats] = []
-    in_range: list[Floats] = []
-    kinds: list[str] = []
-    jumps: list[float] = []
-    moves: list[float] = []
+    forecasts: list[Floats] = []
+    matches: list[tuple[str, float, float]] = []
     for match, ratings in held.ratings(report):
         innings = [(side, innings_values(win, ratings.form, match, side)) for side in sides(match)]
         valued = [(side, values) for side, values in innings if values is not None]
@@ -310,35 +289,26 @@ def evaluate_states(held: HeldOut, report: Report = silent) -> EvaluatedStates:
             continue
         for side, values in valued:
             contests.append((match, side, values.contest))
-            probabilities.append(values.before)
             projected = win.projected(values.contest, values.states)
             inside = (projected.low <= side.total) & (side.total <= projected.high)
-            in_range.append(np.where(values.contest.chase, np.nan, inside))
-        kinds.append(kind_of(match))
+            in_range = np.where(values.contest.chase, np.nan, inside)
+            forecasts.append(np.stack([values.before, in_range]))
         ends = [values for _, values in valued]
         comparable = len(ends) == 2 and not is_revised(match)
-        jumps.append(1 - ends[0].actual[-1] - ends[1].before[0] if comparable else np.nan)
-        moves.append(sum(np.abs(each.before[1:] - each.actual[:-1]).sum() for each in ends))
+        jump = 1 - ends[0].actual[-1] - ends[1].before[0] if comparable else np.nan
+        moves = sum(np.abs(each.before[1:] - each.actual[:-1]).sum() for each in ends)
+        matches.append((kind_of(match), jump, moves))
     rows = win_rows(contests)
     if not rows:
         raise InputError(
             "no evaluated match was decided on the field, so win probabilities cannot be scored"
         )
-    left_out = len(held.matches) - len(kinds)
-    return EvaluatedStates(
-        rows,
-        np.concatenate(probabilities),
-        np.concatenate(in_range),
-        tuple(kinds),
-        np.array(jumps),
-        np.array(moves),
-        left_out,
-    )
+    columns = zip(("kind", "jump", "moves"), map(np.array, zip(*matches, strict=True)), strict=True)
+    probabilities, in_range = np.concatenate(forecasts, axis=1)
+    return rows | {"probability": probabilities, "in_range": in_range}, dict(columns)
 
 
-def win_evaluation(
-    held: HeldOut, states: EvaluatedStates, baselines: Sequence[str], report: Report = silent
-) -> Json:
+def win_evaluation(held: HeldOut, baselines: Sequence[str], report: Report = silent) -> Json:
     """Return the JSON result of ``attnlens lab evaluate --win``.
 
     ``kinds`` has a row for each kind of match, and one for all matches. The scores are the Brier
@@ -354,17 +324,18 @@ def win_evaluation(
 
     Args:
         baselines: names from ``logistic`` and ``boosted_trees``.
+
+    Raises:
+        InputError: as in `evaluate_states`.
     """
-    baseline_probs, left_out = state_models(held, states.rows, baselines, report)
-    match = states.rows["match"].astype(np.int64)
-    groups = {"all": np.ones(len(states.kinds), bool)}
-    for kind in dict.fromkeys(states.kinds):
-        groups[kind] = np.array([each == kind for each in states.kinds])
-    label = states.rows["won"]
+    rows, matches = evaluate_states(held, report)
+    baseline_probs, left_out = state_models(held, rows, baselines, report)
+    kinds, probabilities = matches["kind"], rows["probability"]
+    groups = {kind: kinds == kind for kind in dict.fromkeys(kinds.tolist())}
     return {
-        "balls": len(label),
-        "matches": len(states.kinds),
-        "left_out": states.left_out,
+        "balls": len(probabilities),
+        "matches": len(kinds),
+        "left_out": len(held.matches) - len(kinds),
         "dates": dict(zip(("first", "last"), held.dates, strict=True)),
         "checkpoint": held.checkpoint,
         "notes": (
@@ -373,13 +344,14 @@ def win_evaluation(
             *(f"left out {name}: {reason}" for name, reason in left_out.items()),
         ),
         "kinds": {
-            kind: _figures(states, chosen, baseline_probs) for kind, chosen in groups.items()
+            kind: _figures(rows, matches, chosen, baseline_probs)
+            for kind, chosen in ({"all": np.ones(len(kinds), bool)} | groups).items()
         },
         "reliability": reliability(
-            states.probabilities,
-            label,
-            equal_bins(states.probabilities, 10),
-            Bootstrap(match, draws=DRAWS, seed=SEED),
+            probabilities,
+            rows["won"],
+            equal_bins(probabilities, 10),
+            Bootstrap(rows["match"].astype(np.int64), draws=DRAWS, seed=SEED),
         ),
     }
 
@@ -413,7 +385,7 @@ def state_models(
     left_out: dict[str, str] = {}
     for name in names:
         try:
-            make = _STATE_MODELS[name]()
+            model = _state_model(name)
         except ImportError as error:
             left_out[name] = f"{error.name} is not installed"
             continue
@@ -421,25 +393,27 @@ def state_models(
         for chase in (0.0, 1.0):
             fitted, predicted = decided & (train["chase"] == chase), test["chase"] == chase
             if len(np.unique(train["won"][fitted])) == 2 and predicted.any():
-                model = make().fit(columns[fitted], train["won"][fitted])
+                model.fit(columns[fitted], train["won"][fitted])
                 probs = model.predict_proba(test_columns[predicted])[:, 1]
                 probabilities[name][predicted] = probs
     return probabilities, left_out
 
 
-def _logistic_of_states() -> Callable[[], Any]:
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
+def _state_model(name: str) -> Any:
+    """Return an unfitted model.
 
-    return lambda: make_pipeline(StandardScaler(), LogisticRegression(max_iter=500))
+    Raises:
+        ImportError: its library is not installed.
+    """
+    if name == "logistic":
+        from sklearn.linear_model import LogisticRegression
+        from sklearn.pipeline import make_pipeline
+        from sklearn.preprocessing import StandardScaler
 
-
-def _trees_of_states() -> Callable[[], Any]:
+        return make_pipeline(StandardScaler(), LogisticRegression(max_iter=500))
     from lightgbm import LGBMClassifier
 
-    return partial(
-        LGBMClassifier,
+    return LGBMClassifier(
         n_estimators=200,
         num_leaves=15,
         min_child_samples=2000,
@@ -449,12 +423,6 @@ def _trees_of_states() -> Callable[[], Any]:
         n_jobs=1,
         verbose=-1,
     )
-
-
-_STATE_MODELS: Final[Mapping[str, Callable[[], Callable[[], Any]]]] = {
-    "logistic": _logistic_of_states,
-    "boosted_trees": _trees_of_states,
-}
 
 
 def _state_columns(rows: WinRows) -> Floats:
@@ -472,13 +440,14 @@ def _fitted_note(held: HeldOut) -> tuple[str, ...]:
     return (f"the win probabilities were fitted on {inside} of the matches",) if inside else ()
 
 
-def _figures(states: EvaluatedStates, chosen: Flags, baseline_probs: Mapping[str, Floats]) -> Json:
-    every = states.rows["match"].astype(np.int64)
-    balls = chosen[every]
-    match = np.unique(every[balls], return_inverse=True)[1].astype(np.int64)
+def _figures(
+    rows: WinRows, matches: MatchRows, chosen: Flags, baseline_probs: Mapping[str, Floats]
+) -> Json:
+    balls = chosen[rows["match"].astype(np.int64)]
+    own = {name: column[balls] for name, column in rows.items()}
+    match = np.unique(own["match"], return_inverse=True)[1].astype(np.int64)
     bootstrap = Bootstrap(match, draws=DRAWS, seed=SEED)
-    probs, label = states.probabilities[balls], states.rows["won"][balls]
-    chase = states.rows["chase"][balls] > 0
+    probs, label, chase = own["probability"], own["won"], own["chase"] > 0
     squares = (probs - label) ** 2
     starts = chase & np.append(True, (np.diff(match) != 0) | ~chase[:-1])
     defended, came = 1 - probs[starts], 1 - label[starts]
@@ -497,9 +466,9 @@ def _figures(states: EvaluatedStates, chosen: Flags, baseline_probs: Mapping[str
         "excess": Estimate.resampled(
             defended - came, Bootstrap(np.arange(len(came)), draws=DRAWS, seed=SEED)
         ),
-        "coverage": Estimate.resampled(states.in_range[balls][~chase], Bootstrap(match[~chase])),
-        "jump": _mean(np.abs(states.jumps[chosen])),
-        "moves": _mean(states.moves[chosen] / 2),
+        "coverage": Estimate.resampled(own["in_range"][~chase], Bootstrap(match[~chase])),
+        "jump": _mean(np.abs(matches["jump"][chosen])),
+        "moves": _mean(matches["moves"][chosen] / 2),
     }
 
 
@@ -531,12 +500,10 @@ def _logistic_slope(odds: Floats, came: Floats) -> float:
 @terminal_page(min_width=64)
 def render_winning(page: Page, document: Json) -> None:
     """Write the result of `win_evaluation` to a terminal page."""
-    add_title(page, document, "who wins, by {name}, before {balls} of {matches}, {first} to {last}")
-    if document["left_out"]:
-        left = count(document["left_out"], "match", "matches")
-        page.paragraph(f"{left} left out: no winner, or decided by rain", "quiet", indent=0)
-    for note in document["notes"]:
-        page.flag(note)
+    title = "who wins, by {name}, before {balls} of {matches}, {first} to {last}"
+    left = count(document["left_out"], "match", "matches")
+    lines = [f"{left} left out: no winner, or decided by rain"] if document["left_out"] else []
+    add_title(page, document, title, *lines)
     kinds = document["kinds"]
     names = {name: name.replace("_", " ") for name in kinds["all"]["differences"]}
     rows: list[list[Cell]] = [
@@ -546,17 +513,15 @@ def render_winning(page: Page, document: Json) -> None:
     ]
     heads = ["matches", "Brier", "", "ECE"]
     heads += [head for name in names.values() for head in (f"minus {name}", "")]
-    page.blank()
     add_table(page, [Words(min_width=10), *map(Close, heads)], rows)
     page.blank()
-    page.paragraph("at the end of the first innings, the side that batted", "heading", indent=0)
     rows = [
         [(kind, "name"), *part["slope"].cells(2), *_points(part["excess"]), *_range_and_moves(part)]
         for kind, part in kinds.items()
     ]
     heads = ["slope", "", "predicted minus won", "", "in 80% range", "jump", "moves"]
-    add_table(page, [Words(min_width=10), *map(Close, heads)], rows)
-    page.blank()
+    heading = "at the end of the first innings, the side that batted"
+    add_section(page, heading, [Words(min_width=10), *map(Close, heads)], rows)
     add_calibration(page, "calibration", document["reliability"])
     page.paragraph(
         "Points are percentage points. Jump: change between the innings. Moves: changes between "
