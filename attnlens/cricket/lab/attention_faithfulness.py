@@ -164,14 +164,14 @@ def _past_vectors(model: FullModel) -> Iterator[list[Tensor]]:
 
 
 def _content_only(paths: Paths, recording: Mapping[str, AttentionRecord]) -> Floats:
-    def content_weights(site: str) -> Floats:
-        """Return weights from content alone, which are 0 wherever the model's own weights are 0."""
-        entry = recording[site]
+    weights = {}
+    for scale in paths.scales:
+        entry = recording[SITES[scale]]
         assert entry.content is not None
-        weights = hidden_softmax(entry.content, entry.weights == 0)[0, :, 0]
-        return np.asarray(weights.double())
-
-    return paths.total({scale: content_weights(SITES[scale])[:, :-1] for scale in paths.scales})
+        # The weights are 0 wherever the model's own weights are 0.
+        content = hidden_softmax(entry.content, entry.weights == 0)[0, :, 0, :-1]
+        weights[scale] = np.asarray(content.double())
+    return paths.total(weights)
 
 
 def _value_norm(model: FullModel, paths: Paths, keys: Mapping[str, Tensor]) -> Floats:
@@ -260,9 +260,7 @@ class FaithfulnessSample:
         names = ("intact", "hide_all", "largest", "hide_all_kl", "scramble_cost", "scramble_kl")
         column = {name: np.array([getattr(ball, name) for ball in self.balls]) for name in names}
         groups = group_numbers([ball.match_id for ball in self.balls])
-        share = Bootstrap(groups, draws=DRAWS, seed=self.seed).ratio(
-            column["largest"], column["hide_all_kl"]
-        )
+        bootstrap = Bootstrap(groups, draws=DRAWS, seed=self.seed)
         return {
             "model": held.checkpoint,
             "dates": held.dates,
@@ -272,7 +270,9 @@ class FaithfulnessSample:
             "matches": len(set(groups.tolist())),
             "seed": self.seed,
             "largest_single_ball_effect_nats": self._mean(column["largest"]),
-            "largest_share_of_hiding_all": Estimate.of(share),
+            "largest_share_of_hiding_all": Estimate.of(
+                bootstrap.ratio(column["largest"], column["hide_all_kl"])
+            ),
             "scramble_cost_nats": self._mean(column["scramble_cost"]),
             "scramble_kl_nats": self._mean(column["scramble_kl"]),
             "hide_all_kl_nats": self._mean(column["hide_all_kl"]),
@@ -297,12 +297,6 @@ class FaithfulnessSample:
 
     def _method(self, method: str) -> Json:
         values = self._values(method)
-        random = {
-            name: np.array([[control[name] for control in ball.controls] for ball in self.balls])
-            for name in HIGH_IS_FAITHFUL
-        }
-        if method == RANDOM:
-            values |= {name: table.mean(1) for name, table in random.items()}
         figures: Json = {name: self._mean(column) for name, column in values.items()}
         if method == RANDOM:
             return figures
@@ -311,16 +305,11 @@ class FaithfulnessSample:
             figures[f"minus_{control}"] = {
                 name: self._mean(column - control_values[name]) for name, column in values.items()
             }
-        figures["against_random"] = {
-            name: dict(
-                zip(
-                    ("z", "p"),
-                    against_controls(float(values[name].mean()), random[name].mean(0), high=high),
-                    strict=True,
-                )
-            )
-            for name, high in HIGH_IS_FAITHFUL.items()
-        }
+        figures["against_random"] = {}
+        for name, high in HIGH_IS_FAITHFUL.items():
+            random = np.array([[each[name] for each in ball.controls] for ball in self.balls])
+            z, p = against_controls(float(values[name].mean()), random.mean(0), high=high)
+            figures["against_random"][name] = {"z": z, "p": p}
         return figures
 
 
@@ -439,7 +428,9 @@ def measure_ball(
     draws = [generator.random(position) for _ in range(CONTROLS)]
     random = [_correlations(draw, draw, *effects, same_players) for draw in draws]
     methods[RANDOM] = {
-        name: float(np.mean([control[name] for control in random])) for name in random[0]
+        name: float(np.mean([each[name] for each in table]))
+        for table in (random, controls)
+        for name in table[0]
     }
     intact = -float(np.log(removed.full[actual]))
     return MeasuredBall(
@@ -487,18 +478,18 @@ def _correlations(
 
 
 CONTROL_ROWS: Final = (STRUCTURE, "recency", "uniform", "random")
-_FIGURES: Final[tuple[tuple[str, str, str, int], ...]] = (
-    ("partial_spearman_last36", "beyond distance", "more", 2),
-    ("partial_spearman_players_last36", "and players", "more", 2),
-    ("signed_spearman_last36", "with sign", "more", 2),
-    ("comprehensiveness_kl", "without first k", "more", 4),
-    ("sufficiency_kl", "only first k", "less", 4),
-    ("deletion_auc_kl", "deletion area", "more", 4),
-    ("insertion_auc_kl", "insertion area", "less", 4),
-    ("sign_violation_rate", "wrong sign", "less", 0),
+_FIGURES: Final[tuple[tuple[str, str, str, str], ...]] = (
+    ("partial_spearman_last36", "beyond distance", "more", ".2f"),
+    ("partial_spearman_players_last36", "and players", "more", ".2f"),
+    ("signed_spearman_last36", "with sign", "more", ".2f"),
+    ("comprehensiveness_kl", "without first k", "more", ".4f"),
+    ("sufficiency_kl", "only first k", "less", ".4f"),
+    ("deletion_auc_kl", "deletion area", "more", ".4f"),
+    ("insertion_auc_kl", "insertion area", "less", ".4f"),
+    ("sign_violation_rate", "wrong sign", "less", ".0%"),
 )
 """For each figure: its name, a heading of two or three words, the faithful direction, and
-decimals (0: per cent).
+the format.
 """
 
 
@@ -521,7 +512,7 @@ def render_faithfulness(page: Page, document: Json) -> None:
             (f"scrambled, log-loss, {balls}", wider["scramble_cost"]),
             (f"all hidden, log-loss, {balls}", wider["worth_of_past"]),
         ]
-    _add_figures(page, "what past balls are worth, nats (95% over matches)", rows, 4)
+    _add_figures(page, "what past balls are worth, nats (95% over matches)", rows, ".4f")
     _add_methods(page, document["methods"])
     for name, reason in document["left_out"].items():
         page.paragraph(f"left out {name}: {reason}", "quiet")
@@ -532,10 +523,8 @@ def render_faithfulness(page: Page, document: Json) -> None:
     )
 
 
-def _add_figures(
-    page: Page, heading: str, rows: Sequence[tuple[str, Estimate]], digits: int
-) -> None:
-    cells = [[words, *figure.cells(digits)] for words, figure in rows]
+def _add_figures(page: Page, heading: str, rows: Sequence[tuple[str, Estimate]], form: str) -> None:
+    cells = [[words, *figure.cells(form)] for words, figure in rows]
     add_section(page, heading, [Words(), Column(style="name"), Words(style="quiet")], cells)
 
 
@@ -551,8 +540,8 @@ def _add_methods(page: Page, methods: Mapping[str, Json]) -> None:
         directions.append((direction, "quiet"))
     rows = [subheads, directions]
     for name, figures in methods.items():
-        value, ends = figures["spearman_last36"].cells(2)
-        cells = (_figure(figures[key], decimals) for key, _, _, decimals in _FIGURES)
+        value, ends = figures["spearman_last36"].cells(".2f")
+        cells = (figures[key].cells(form)[0] for key, _, _, form in _FIGURES)
         rows.append([name.replace("_", " "), [(f"{value} ", ""), (ends, "quiet")], *cells])
     styles = ["quiet" if name in CONTROL_ROWS else "" for name in methods]
     add_table(page, columns, rows, styles=["", "", "name", *styles[1:]])
@@ -572,11 +561,7 @@ def _add_methods(page: Page, methods: Mapping[str, Json]) -> None:
             ("uniform", "that of uniform attention in the same windows"),
         )
     ]
-    _add_figures(page, "Spearman of attention, last 36, minus", gaps, 2)
-
-
-def _figure(figure: Estimate, decimals: int) -> str:
-    return figure.cells(decimals)[0] if decimals else f"{100 * figure.required_value:.0f}%"
+    _add_figures(page, "Spearman of attention, last 36, minus", gaps, ".2f")
 
 
 _FOLDS: Final = 5

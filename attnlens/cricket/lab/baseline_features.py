@@ -131,13 +131,10 @@ def _encoded_columns(arrays: InningsArrays) -> BallColumns:
 
 
 class Groups:
-    """Balls grouped by a key ``(n,)``, and figures of the earlier balls in each ball's group.
+    """Balls grouped by a key ``(n,)``, and figures of the earlier balls in each ball's group."""
 
-    ``time`` gives the order within a group, if the rows are not yet in order.
-    """
-
-    def __init__(self, key: Integers, time: Integers | None = None) -> None:
-        self._order = np.argsort(key, kind="stable") if time is None else np.lexsort((time, key))
+    def __init__(self, key: Integers) -> None:
+        self._order = np.argsort(key, kind="stable")
         ordered = key[self._order]
         self._rows = np.arange(len(key))
         first = np.diff(ordered, prepend=ordered[0] - 1) != 0
@@ -380,12 +377,12 @@ def _capped(balls_since: Integers, limit: int = _MAX_BALLS_SINCE) -> Integers:
 
 def _stand(balls: BallColumns) -> Columns:
     # The non-striker's figures are sums over the balls that he has faced as the batter.
-    n_balls = len(balls["match"])
-    keys = np.concatenate([balls["batter in innings"], balls["non_striker in innings"]])
-    both = Groups(keys, np.tile(np.arange(n_balls), 2))
-    zeros = np.zeros(n_balls, np.int64)
+    both = Groups(
+        np.stack([balls["batter in innings"], balls["non_striker in innings"]], 1).ravel()
+    )
     for name, values in (("runs", balls["runs_batter"]), ("balls", ~balls["wd"])):
-        yield f"non-striker {name}", both.sums(np.concatenate([values, zeros]))[n_balls:]
+        faced = np.stack([values, np.zeros_like(values)], 1).ravel()
+        yield f"non-striker {name}", both.sums(faced)[1::2]
     stand = Groups(balls["innings"] * 12 + np.minimum(balls["wickets"], 11))
     yield "stand runs", stand.sums(balls["runs_total"])
     yield "stand balls", stand.count()

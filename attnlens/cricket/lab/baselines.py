@@ -208,7 +208,9 @@ def teach(
         InputError: LightGBM is not installed, or there are too few matches to fit trees on.
     """
     counts = [len(encoded.arrays) for encoded in innings]
-    path = loop.sibling_path(f"taught-{seed}.npy")
+    path = None
+    if loop.state is not None:
+        path = loop.state.with_name(f"{loop.state.name}.{loop.mark[:12]}.taught-{seed}.npy")
 
     def answer() -> Floats32:
         if path is not None and path.exists():
@@ -291,7 +293,7 @@ def compare(
         (encoded.match_id, encoded.innings): np.arange(end - len(encoded.arrays), end)
         for encoded, end in zip(innings, ends, strict=True)
     }
-    tested = [rows_of[match_id, number] for match_id, number, _ in balls.innings]
+    tested = [rows_of[encoded.match_id, encoded.innings] for encoded in balls.innings]
     test = table.rows(np.concatenate(tested))
     fits: dict[str, Callable[[FeatureTable], Predict]] = {
         "prior": fit_prior,

@@ -5,13 +5,23 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from functools import cached_property
+from typing import Any, Final
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
-from attnlens.cricket.lab.figures import NAME, Close, Estimate, add_section, add_title
-from attnlens.cricket.lab.held_out import HeldOut
+from attnlens.cricket.lab.figures import (
+    NAME,
+    Close,
+    Estimate,
+    Figure,
+    add_figures,
+    add_section,
+    add_title,
+)
+from attnlens.cricket.lab.held_out import EncodedInnings, HeldOut
 from attnlens.cricket.match.competition import (
     KINDS,
     PHASES,
@@ -38,11 +48,8 @@ from attnlens.evidence.scores import (
     log_losses,
 )
 from attnlens.files import Flags, Floats, Integers, Json
-from attnlens.render.canvas import Cell, Column, Page, add_table, terminal_page
-from attnlens.render.numbers import interval, percent, rounded_all
-
-InningsSize = tuple[str, int, int]
-"""An evaluated innings: its match, its number in the match, and its number of balls."""
+from attnlens.render.canvas import Column, Page, terminal_page
+from attnlens.render.numbers import percent, rounded_all
 
 _INNINGS_PER_BATCH: Final = 16
 DRAWS, SEED = 1000, 5
@@ -59,26 +66,32 @@ _TABLE_BINS: Final = 16
 """The number of bins per outcome. Each bin has about 2,000 balls of the development test."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class EvaluatedBalls:
     """All evaluated balls, in order of innings.
 
-    Attributes:
-        probabilities: the model's probabilities ``(balls, 11)``.
-        actual: the class number of the actual outcome ``(balls,)``.
-        phase: the index of the phase in `PHASES` ``(balls,)``.
-        match, number: the match, and the number of the innings in the match ``(balls,)``.
+    ``probabilities`` are ``(balls, 11)``.
     """
 
-    innings: tuple[InningsSize, ...]
+    innings: Sequence[EncodedInnings]
     probabilities: Floats
-    actual: Integers
-    match: Integers
-    phase: Integers
-    number: Integers
+
+    @cached_property
+    def actual(self) -> Integers:
+        """The class number of the actual outcome ``(balls,)``."""
+        return np.concatenate([encoded.arrays.outcome for encoded in self.innings])
+
+    @cached_property
+    def match(self) -> Integers:
+        """The number of the match ``(balls,)``."""
+        return self.each(group_numbers([encoded.match_id for encoded in self.innings]))
 
     def __len__(self) -> int:
         return len(self.actual)
+
+    def each(self, values: Sequence[Any] | Integers) -> NDArray[Any]:
+        """Return the value of its innings for each ball ``(balls,)``."""
+        return np.repeat(values, [len(encoded.arrays) for encoded in self.innings])
 
 
 def judge(held: HeldOut, report: Report = silent) -> EvaluatedBalls:
@@ -90,21 +103,7 @@ def judge(held: HeldOut, report: Report = silent) -> EvaluatedBalls:
         with one_thread(), torch.no_grad():
             forecasts = held.predictor.model(training_batch(arrays)[0]).double().softmax(-1).numpy()
         tables += [table[: len(one)] for table, one in zip(forecasts, arrays, strict=True)]
-    sizes = tuple((encoded.match_id, encoded.innings, len(encoded.arrays)) for encoded in innings)
-    match_ids, numbers, counts = zip(*sizes, strict=True)
-    phases = [
-        phase_of(ball.legal_balls_before, quota_of(encoded.match, encoded.side))
-        for encoded in innings
-        for ball in encoded.side.deliveries
-    ]
-    return EvaluatedBalls(
-        sizes,
-        np.concatenate(tables),
-        np.concatenate([encoded.arrays.outcome for encoded in innings]),
-        np.repeat(group_numbers(match_ids), counts),
-        np.array(phases),
-        np.repeat(numbers, counts),
-    )
+    return EvaluatedBalls(innings, np.concatenate(tables))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -156,7 +155,7 @@ def evaluation(held: HeldOut, balls: EvaluatedBalls, baselines: BaselineForecast
         "in_sample": held.in_sample,
         "outside_training": {
             "matches": len(unlike),
-            "balls": sum(size for match_id, _, size in balls.innings if match_id in unlike),
+            "balls": sum(len(one.arrays) for one in balls.innings if one.match_id in unlike),
             "kinds": kinds_unlike(held.matches, predictor),
         },
         "notes": held.notes,
@@ -219,10 +218,7 @@ def _breakdowns(
         forecast is below this value in 19 of 20 cases. ``minus`` is the model's log-loss minus each
         baseline's, ball by ball.
         """
-        names = np.repeat(
-            [name_of[match_id] for match_id, _, _ in balls.innings],
-            [size for _, _, size in balls.innings],
-        )
+        names = balls.each([name_of[encoded.match_id] for encoded in balls.innings])
         figures = {}
         for name, matches in Counter(name_of.values()).most_common():
             rows = names == name
@@ -242,12 +238,20 @@ def _breakdowns(
                 figures[name]["minus"] = minus
         return figures
 
+    number = balls.each([encoded.innings for encoded in balls.innings])
+    phase = np.array(
+        [
+            phase_of(ball.legal_balls_before, quota_of(encoded.match, encoded.side))
+            for encoded in balls.innings
+            for ball in encoded.side.deliveries
+        ]
+    )
     kinds = {match.match_id: KINDS[table_of(match)] for match in held.matches}
     competitions = {match.match_id: competition_of(match) for match in held.matches}
     return {
-        "phase": subsets({name: balls.phase == number for number, name in enumerate(PHASES)}),
-        "innings": subsets({str(n): balls.number == n for n in np.unique(balls.number)}),
-        "outcome": {name: outcome_figures(number) for number, name in enumerate(OUTCOMES)},
+        "phase": subsets({name: phase == index for index, name in enumerate(PHASES)}),
+        "innings": subsets({str(n): number == n for n in np.unique(number)}),
+        "outcome": {name: outcome_figures(index) for index, name in enumerate(OUTCOMES)},
         "kind": by_name(kinds, 1),
         "competition": by_name(competitions, MIN_MATCHES),
     }
@@ -328,14 +332,32 @@ def calibration_table(held: HeldOut, balls: EvaluatedBalls) -> Json:
     return table
 
 
-_LOSS_COLUMNS: Final = (NAME, Close("balls"), Close("log-loss"), Close(spare=1))
-_COMPARED_COLUMNS: Final = (NAME, *map(Close, ("log-loss", "", "Brier", "ECE", "top-1")))
-_DIFFERENCE_COLUMNS: Final = (NAME, Close("model minus it"), Close())
-_KIND_COLUMNS: Final = (
-    NAME,
-    *map(Close, ("matches", "balls", "log-loss", "ECE", "luck", "minus trees", "")),
+_LOSSES: Final = (
+    Figure("balls", "balls", ","),
+    Figure("log-loss", "log_loss", ".4f", ci=True, missing="-", spare=1),
 )
-_OUTCOME_COLUMNS: Final = (*_LOSS_COLUMNS, Close("predicted"), Close("observed"), Close())
+_OBSERVED: Final = Figure("observed", "observed", ".1%", ci=True)
+_BY_NAME: Final = (
+    Figure("matches", "matches", "d"),
+    Figure("balls", "balls", ","),
+    Figure("log-loss", "log_loss", ".4f"),
+    Figure("ECE", "ece", ".3f"),
+    Figure("luck", "ece_by_luck", ".3f"),
+    Figure("minus trees", "minus.boosted_trees", "+.4f", ci=True),
+)
+_BREAKDOWNS: Final[Mapping[str, Sequence[Figure]]] = {
+    "phase": _LOSSES,
+    "innings": _LOSSES,
+    "kind": _BY_NAME,
+    "competition": _BY_NAME,
+    "outcome": (*_LOSSES, Figure("predicted", "predicted", ".1%"), _OBSERVED),
+}
+_SCORES: Final = (
+    Figure("log-loss", "log_loss", ".4f", ci=True),
+    Figure("Brier", "brier", ".4f"),
+    Figure("ECE", "ece", ".4f"),
+    Figure("top-1", "accuracy", ".1%"),
+)
 
 
 @terminal_page(min_width=64)
@@ -350,14 +372,19 @@ def render_evaluation(page: Page, document: Json) -> None:
         last = checkpoint["weights_until"] or until
         lines.append(f"baselines fitted on {count(fitted_on, 'match', 'matches')} up to {last}")
     add_title(page, document, "{name} on {balls} of {matches}, {first} to {last}", *lines)
-    _compared(page, document)
+    scores = [("model", document["model"]), *document["baselines"].items()]
+    scores.sort(key=lambda row: row[1]["log_loss"].required_value)
+    titles = {name: name.replace("_", " ") for name, _ in scores}
+    rows = [((titles[name], "name" if name == "model" else ""), row) for name, row in scores]
+    add_figures(page, rows, _SCORES)
+    gaps = document["paired_difference"]
+    rows = [((titles[name], ""), gaps[name]) for name, _ in scores if name in gaps]
+    add_figures(page, rows, [Figure("model minus it", "log_loss", "+.4f", ci=True)])
     for name, bins in document["reliability"].items():
         outcome = "the likeliest outcome" if name == "likeliest" else f"P({name})"
         add_calibration(page, f"calibration of {outcome}", bins)
-    for title, columns, cells in _BREAKDOWNS:
-        if by[title]:
-            rows = [[name, *cells(part)] for name, part in by[title].items()]
-            add_section(page, f"by {title}", columns, rows)
+    for title, figures in _BREAKDOWNS.items():
+        add_figures(page, by[title].items(), figures, heading=f"by {title}")
     draws = document["bootstrap"]["draws"]
     page.paragraph(
         f"Log-loss in nats; Brier score summed over the outcomes; ECE of the likeliest outcome. "
@@ -368,71 +395,11 @@ def render_evaluation(page: Page, document: Json) -> None:
     )
 
 
-def _compared(page: Page, document: Json) -> None:
-    everyone = [("model", document["model"]), *document["baselines"].items()]
-    everyone.sort(key=lambda row: row[1]["log_loss"].required_value)
-    rows: list[list[Cell]] = []
-    differences: list[list[Cell]] = []
-    for name, scores in everyone:
-        title = name.replace("_", " ")
-        rows.append(
-            [
-                (title, "name" if name == "model" else ""),
-                *scores["log_loss"].cells(4),
-                f"{scores['brier']:.4f}",
-                f"{scores['ece']:.4f}",
-                percent(scores["accuracy"], 1),
-            ]
-        )
-        if name in document["paired_difference"]:
-            gap = document["paired_difference"][name]["log_loss"]
-            differences.append([title, *gap.cells(4, sign="+")])
-    add_table(page, _COMPARED_COLUMNS, rows)
-    page.blank()
-    add_table(page, _DIFFERENCE_COLUMNS, differences)
-    page.blank()
-
-
 def add_calibration(page: Page, title: str, bins: Sequence[Json]) -> None:
     """Write a table of predicted and observed shares, with one row per bin."""
-    rows = [[percent(row["predicted"], 1), *_observed(row), f"{row['balls']:,}"] for row in bins]
-    columns = [Column("predicted"), Close("observed"), Close(), Close("balls")]
-    add_section(page, title, columns, rows)
-
-
-def _observed(part: Json) -> tuple[str, str]:
-    observed = part["observed"]
-    return percent(observed.required_value, 1), interval(observed.ci, 1, scale=100)
-
-
-def _kind_cells(kind: Json) -> list[Cell]:
-    gap = kind.get("minus", {}).get("boosted_trees")
-    return [
-        str(kind["matches"]),
-        f"{kind['balls']:,}",
-        kind["log_loss"].cells(4)[0],
-        f"{kind['ece']:.3f}",
-        f"{kind['ece_by_luck']:.3f}",
-        *(gap.cells(4, sign="+") if gap else ("", "")),
-    ]
-
-
-def _losses(part: Json) -> tuple[str, str, str]:
-    return f"{part['balls']:,}", *part["log_loss"].cells(4, missing="-")
-
-
-def _outcome_cells(part: Json) -> list[Cell]:
-    return [*_losses(part), percent(part["predicted"], 1), *_observed(part)]
-
-
-_BREAKDOWNS: Final = (
-    ("phase", _LOSS_COLUMNS, _losses),
-    ("innings", _LOSS_COLUMNS, _losses),
-    ("kind", _KIND_COLUMNS, _kind_cells),
-    ("competition", _KIND_COLUMNS, _kind_cells),
-    ("outcome", _OUTCOME_COLUMNS, _outcome_cells),
-)
-"""The tables of breakdowns: the name, the columns, and a function that returns a row's cells."""
+    rows = [(percent(row["predicted"], 1), row) for row in bins]
+    figures = [_OBSERVED, Figure("balls", "balls", ",")]
+    add_figures(page, rows, figures, heading=title, first=Column("predicted"))
 
 
 _COMMON: Final = ("0", "1", "4", "6", "W", "wd")
@@ -448,14 +415,13 @@ def usual_evaluation(held: HeldOut, report: Report = silent) -> Json:
     observed frequency, and the difference, in percent.
     """
     innings = list(held.innings(report))
-    counts = [len(encoded.arrays) for encoded in innings]
-    actual = np.concatenate([encoded.arrays.outcome for encoded in innings])
     usual, scoreboard = (
         np.exp(np.concatenate([getattr(encoded.arrays, name) for encoded in innings], dtype=float))
         for name in ("usual", "base")
     )
-    match = np.repeat(group_numbers([encoded.match_id for encoded in innings]), counts)
-    competition = np.repeat([competition_of(encoded.match) for encoded in innings], counts)
+    balls = EvaluatedBalls(innings, usual)
+    actual, match = balls.actual, balls.match
+    competition = balls.each([competition_of(encoded.match) for encoded in innings])
     losses, plain = log_losses(usual, actual), log_losses(scoreboard, actual)
     bootstrap = Bootstrap(match, draws=DRAWS, seed=SEED)
 
@@ -502,30 +468,24 @@ def render_usual(page: Page, document: Json) -> None:
     add_title(page, document, title)
     losses = document["log_loss"]
     rows = [
-        [words, *losses[name].cells(4, sign=sign)]
-        for words, name, sign in (
-            ("usual", "usual", ""),
-            ("scoreboard alone", "scoreboard", ""),
-            ("difference", "difference", "+"),
+        [words, *losses[name].cells(form)]
+        for words, name, form in (
+            ("usual", "usual", ".4f"),
+            ("scoreboard alone", "scoreboard", ".4f"),
+            ("difference", "difference", "+.4f"),
         )
     ]
-    add_table(page, (NAME, Close("log-loss"), Close()), rows)
-    page.blank()
+    add_section(page, "", (NAME, Close("log-loss"), Close()), rows)
     everyone = {"all": {"matches": document["matches"], "outcomes": document["all"]}}
     groups = everyone | document["by_competition"]
-    heads = [NAME, Close("matches"), *map(Close, _COMMON)]
-
-    for heading, style in (
-        ("usual, %", "{usual:.1f}"),
-        ("observed, %", "{came:.1f}"),
-        ("usual minus observed, points", "{difference.value:+.2f}"),
+    for heading, name, form in (
+        ("usual, %", "usual", ".1f"),
+        ("observed, %", "came", ".1f"),
+        ("usual minus observed, points", "difference", "+.2f"),
     ):
-        rows = [
-            [name, str(group["matches"])]
-            + [style.format(**group["outcomes"][outcome]) for outcome in _COMMON]
-            for name, group in groups.items()
-        ]
-        add_section(page, heading, heads, rows)
+        figures = [Figure(outcome, f"outcomes.{outcome}.{name}", form) for outcome in _COMMON]
+        figures.insert(0, Figure("matches", "matches", "d"))
+        add_figures(page, groups.items(), figures, heading=heading)
     page.paragraph(
         f"Log-loss in nats a ball. Brackets hold 95% of {DRAWS} resamples of whole matches; those "
         "of each difference are in the JSON.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Any, Final, NamedTuple
 
@@ -70,12 +70,21 @@ class Estimate(NamedTuple):
         assert self.value is not None
         return self.value
 
-    def cells(self, digits: int, *, sign: str = "", missing: str = "") -> tuple[str, str]:
-        """Return the figure and its interval as two cells of a table."""
+    def cells(self, form: str, missing: str = "") -> tuple[str, str]:
+        """Return the figure and its interval as two cells of a table.
+
+        Args:
+            form: a format such as ``+.4f`` or ``.1%``. A share in the format ``.1p`` is written in
+                percentage points, without a sign for per cent.
+            missing: the text of an undefined figure.
+        """
         if self.value is None:
             return missing, ""
-        text = f"{rounded(self.value, digits):{sign}.{digits}f}"
-        return text, interval(self.ci, digits, sign=sign)
+        digits, sign = int(form[-2]), "+" if form.startswith("+") else ""
+        scale = 1 if form.endswith("f") else 100
+        text = f"{rounded(scale * self.value, digits):{sign}.{digits}f}"
+        ends = interval(self.ci, digits, sign=sign, scale=scale)
+        return (f"{text}%" if form.endswith("%") else text), ends
 
 
 class Mean(NamedTuple):
@@ -153,7 +162,58 @@ def add_section(
     rows: Sequence[Sequence[Cell]],
     **settings: Any,
 ) -> None:
-    """Write a table under a heading; ``settings`` are those of `add_table`."""
-    page.paragraph(heading, "heading", indent=0)
+    """Write a table under a heading, if there is one; ``settings`` are those of `add_table`."""
+    if heading:
+        page.paragraph(heading, "heading", indent=0)
     add_table(page, columns, rows, **settings)
     page.blank()
+
+
+class Figure(NamedTuple):
+    """A figure that is a column of a table.
+
+    Attributes:
+        head: the heading of the column.
+        name: the figure's name in a row of JSON; ``a.b`` is the member ``b`` of the member ``a``.
+        form: the format, as in `Estimate.cells`; for a whole number, ``d`` or ``,``.
+        ci: whether the next column has the 95% interval.
+        missing: the text of an undefined figure.
+        spare: for the interval, as in `Column`.
+    """
+
+    head: str
+    name: str
+    form: str
+    ci: bool = False
+    missing: str = ""
+    spare: int = 0
+
+    def cells(self, row: Json) -> Sequence[str]:
+        value: Any = row
+        for name in self.name.split("."):
+            value = (value or {}).get(name)
+        if isinstance(value, int):
+            return [format(value, self.form)]
+        figure = value if isinstance(value, Estimate | Mean) else (value, None)
+        cells = Estimate(*figure[:2]).cells(self.form, self.missing)
+        return cells if self.ci else cells[:1]
+
+
+def add_figures(
+    page: Page,
+    rows: Iterable[tuple[Cell, Json]],
+    figures: Sequence[Figure],
+    *,
+    heading: str = "",
+    first: Column = NAME,
+) -> None:
+    """Write a table of figures, with the name of each row in the column ``first``.
+
+    Without rows, nothing is written.
+    """
+    columns = [first]
+    for figure in figures:
+        columns += [Close(figure.head), *[Close(spare=figure.spare)] * figure.ci]
+    cells = [[name, *(cell for one in figures for cell in one.cells(row))] for name, row in rows]
+    if cells:
+        add_section(page, heading, columns, cells)

@@ -290,7 +290,7 @@ def outcome_loss(
 
 
 _ALONE: Final = TrainingLoop()
-InningsWithTeacher = tuple[InningsArrays, Floats32 | None]
+InningsWithTeacher = tuple[InningsArrays, NDArray[np.float32] | None]
 """An innings, and a teacher's probabilities for its balls ``(ball, outcome)`` or ``None``."""
 
 
@@ -343,7 +343,8 @@ def fit(
         prior: the log-shares of the outcomes ``(outcome,)``, from which training starts.
         teacher: for each innings of ``train``, a teacher's probabilities ``(ball, outcome)``.
     """
-    rows = [*zip(train, teacher or [None] * len(train), strict=True)]
+    tables: Sequence[Floats32 | None] = teacher or [None] * len(train)
+    rows = [*zip(train, tables, strict=True)]
     training_set = InningsTrainingSet(rows, [(arrays, None) for arrays in validation], recipe)
     start = torch.from_numpy(prior)
     return run_training(lambda: FullModel(sizes, start), training_set, recipe, loop)

@@ -20,14 +20,17 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections import Counter, defaultdict, deque
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache
 from importlib.resources import files
+from itertools import takewhile
 from random import Random
-from statistics import NormalDist, fmean, pstdev
+from statistics import NormalDist
 from typing import Final
+
+import numpy as np
 
 from attnlens.cricket.match.match import OUTCOME_INDEX, OUTCOMES, Delivery, Player
 from attnlens.files import Json
@@ -159,36 +162,15 @@ def by_outcome(row: Row) -> Row:
 
 
 def _draw_effects(
-    kind: str, names: Iterable[str], spreads: Row, correlation: Sequence[Row] | None
+    kind: str, names: Collection[str], spreads: Row, correlation: Sequence[Row] | None
 ) -> dict[str, Row]:
     """Draw a row for each name, scaled to the given spreads over these names."""
-    normals_of = {}
-    for name in names:
-        rng = Random(int(identity(f"{kind} {name}"), 16))
-        normals = [_normal(rng.random()) for _ in spreads]
-        normals_of[name] = normals if correlation is None else _correlated(normals, correlation)
-    columns = list(zip(*normals_of.values(), strict=True))
-    centres, widths = [fmean(column) for column in columns], [pstdev(column) for column in columns]
-    return {
-        name: tuple(
-            spread * (value - centre) / width
-            for spread, value, centre, width in zip(spreads, row, centres, widths, strict=True)
-        )
-        for name, row in normals_of.items()
-    }
-
-
-def _correlated(normals: Sequence[float], correlation: Sequence[Row]) -> list[float]:
-    """Convert independent normal numbers to correlated ones, with the Cholesky factor."""
-    factor: list[list[float]] = []
-    for i, row in enumerate(correlation):
-        line: list[float] = []
-        for j in range(i + 1):
-            rest = row[j] - sum(line[k] * (factor[j] if j < i else line)[k] for k in range(j))
-            # Because of rounding, the correlation matrix may not be positive definite.
-            line.append(math.sqrt(max(rest, 1e-6)) if i == j else rest / factor[j][j])
-        factor.append(line)
-    return [sum(f * n for f, n in zip(line, normals, strict=False)) for line in factor]
+    generators = [Random(int(identity(f"{kind} {name}"), 16)) for name in names]
+    rows = np.array([[_normal(rng.random()) for _ in spreads] for rng in generators])
+    if correlation is not None:
+        rows = rows @ np.linalg.cholesky(correlation).T
+    scaled = np.array(spreads) * (rows - rows.mean(0)) / rows.std(0)
+    return dict(zip(names, map(tuple, scaled.tolist()), strict=True))
 
 
 def _normal(uniform: float) -> float:
@@ -237,54 +219,50 @@ class Past:
 
     def __init__(self, target: int | None, balls: int = OVERS * BALLS_PER_OVER) -> None:
         self._target, self._balls = target, balls
-        self._faced: Counter[Player] = Counter()
-        recent = partial(deque[Delivery], maxlen=_WINDOW)
-        self._batters: defaultdict[Player, deque[Delivery]] = defaultdict(recent)
-        self._bowlers: defaultdict[Player, deque[Delivery]] = defaultdict(recent)
-        self._recent = recent()
-        self._dots = self._score = self._legal = self._wickets = 0
+        self._past: list[Delivery] = []
+        self._faced: defaultdict[Player, list[Delivery]] = defaultdict(list)
+        self._bowled: defaultdict[Player, list[Delivery]] = defaultdict(list)
         self._free_hit = False
 
     def add(self, ball: Delivery) -> None:
         """Add the next delivery."""
-        wide = "wides" in ball.extras
-        if not wide:
-            self._faced[ball.batter] += 1
-            self._batters[ball.batter].append(ball)
-        self._bowlers[ball.bowler].append(ball)
-        self._recent.append(ball)
-        self._dots = self._dots + 1 if ball.outcome == "0" else 0
-        if "noballs" in ball.extras:
-            self._free_hit = True
-        elif not wide:
-            # A wide does not use up the free hit.
-            self._free_hit = False
-        self._score += ball.runs_total
-        self._legal += ball.is_legal
-        self._wickets += sum(wicket.counts for wicket in ball.wickets)
+        self._past.append(ball)
+        self._bowled[ball.bowler].append(ball)
+        if "wides" not in ball.extras:
+            self._faced[ball.batter].append(ball)
+        # A wide does not use up the free hit.
+        self._free_hit = "noballs" in ball.extras or (self._free_hit and not ball.is_legal)
 
     def units(self, batter: Player, bowler: Player) -> dict[str, float]:
         """Return the number of units of each cause for the next ball; 0 for an absent cause."""
-        spell = self._bowlers[bowler]
+        past, faced = self._past, self._faced[batter]
+        spell = self._bowled[bowler][-_WINDOW:]
         wides = sum("wides" in ball.extras for ball in spell)
-        fallen = any(wicket.counts for ball in self._recent for wicket in ball.wickets)
+        fallen = any(wicket.counts for ball in past[-_WINDOW:] for wicket in ball.wickets)
+        dots = sum(1 for _ in takewhile(lambda ball: ball.outcome == "0", reversed(past)))
+        score = legal = wickets = 0
+        if past:
+            last = past[-1]
+            score = last.score_before + last.runs_total
+            legal = last.legal_balls_before + last.is_legal
+            wickets = last.wickets_before + sum(wicket.counts for wicket in last.wickets)
         chase = out_of_reach = 0.0
         if self._target is not None:
-            balls_left = max(self._balls - self._legal, 1)
-            required = BALLS_PER_OVER * (self._target - self._score) / balls_left
+            balls_left = max(self._balls - legal, 1)
+            required = BALLS_PER_OVER * (self._target - score) / balls_left
             chase = min(max((required - 8.0) / _CHASE_STEP, -1.0), 1.5)
             out_of_reach = min(max((required - 14.0) / _CHASE_STEP, 0.0), 3.0)
         return {
-            "settled": min(self._faced[batter] / _SETTLED_BALLS, 1.0),
-            "batter_hit": _hits(self._batters[batter]),
+            "settled": min(len(faced) / _SETTLED_BALLS, 1.0),
+            "batter_hit": _hits(faced[-_WINDOW:]),
             "bowler_hit": _hits(spell),
             "bowler_wide": float(min(wides, 2)),
-            "dots": float(min(self._dots, 6)),
+            "dots": float(min(dots, 6)),
             "wicket_fallen": float(fallen),
             "free_hit": float(self._free_hit),
             "chase": chase,
             "out_of_reach": out_of_reach,
-            "wickets_down": float(self._wickets),
+            "wickets_down": float(wickets),
         }
 
 

@@ -24,7 +24,15 @@ from attnlens.cricket.explain.ablation import under_knowledge
 from attnlens.cricket.explain.claims import groups_of, has_record
 from attnlens.cricket.explain.reading import scoreboard_baseline
 from attnlens.cricket.lab.evaluation import DRAWS, SEED
-from attnlens.cricket.lab.figures import NAME, Close, add_section, add_title
+from attnlens.cricket.lab.figures import (
+    NAME,
+    Close,
+    Estimate,
+    Figure,
+    add_figures,
+    add_section,
+    add_title,
+)
 from attnlens.cricket.lab.held_out import HeldOut
 from attnlens.cricket.lab.sampling import sample
 from attnlens.cricket.match.competition import KINDS, table_of
@@ -38,7 +46,7 @@ from attnlens.evidence.scores import group_numbers
 from attnlens.evidence.shapley import contributions
 from attnlens.files import Flags, Floats, Integers, Json
 from attnlens.render.canvas import Page, terminal_page
-from attnlens.render.numbers import interval, rounded_all
+from attnlens.render.numbers import rounded_all
 
 BALLS: Final = 6600
 """The default number of held-out balls."""
@@ -275,7 +283,7 @@ def reasons_table(document: Json) -> Json:
     return table
 
 
-_HEADS: Final = (NAME, Close("balls"), Close("slope"), Close())
+_SLOPES: Final = (Figure("balls", "balls", ","), Figure("slope", "slope", ".2f", ci=True))
 
 
 @terminal_page(min_width=64)
@@ -287,12 +295,13 @@ def render_reasons(page: Page, document: Json) -> None:
     for row in document["rows"]:
         by_kind.setdefault(row["kind"], {}).setdefault(row["reason"], {})[row["outcome"]] = row
     for kind, reasons in by_kind.items():
-        stacked = [(reason, rows[STACKED]) for reason, rows in reasons.items()]
-        cells = [
-            [reason, f"{row['balls']:,}", f"{row['slope']:.2f}", interval(row["interval"], 2)]
-            for reason, row in stacked
+        rows = [
+            (reason, {"balls": row["balls"], "slope": Estimate(row["slope"], row["interval"])})
+            for reason, of_outcome in reasons.items()
+            for row in [of_outcome[STACKED]]
         ]
-        add_section(page, "all kinds of cricket" if kind == ALL_KINDS else kind, _HEADS, cells)
+        heading = "all kinds of cricket" if kind == ALL_KINDS else kind
+        add_figures(page, rows, _SLOPES, heading=heading)
     cells = [
         [reason, *(_marked(rows.get(outcome)) for outcome in REASON_OUTCOMES)]
         for reason, rows in by_kind[ALL_KINDS].items()

@@ -84,10 +84,9 @@ def event_of(
         extras = {"noballs": 1}
         runs = pick(rng, _NO_BALLS)
     elif outcome == "bye":
-        if rng.random() < league.RATES["leg_bye"]:
-            extras = {"legbyes": pick(rng, _LEG_BYES)}
-        else:
-            extras = {"byes": pick(rng, _BYES)}
+        off_the_leg = rng.random() < league.RATES["leg_bye"]
+        kind, shares = ("legbyes", _LEG_BYES) if off_the_leg else ("byes", _BYES)
+        extras = {kind: pick(rng, shares)}
     elif outcome == "W":
         kind = "run out" if free_hit else pick(rng, _DISMISSALS)
         out = striker
@@ -113,11 +112,8 @@ def _fielders(rng: Random, kind: str, bowler: Player, side: league.TeamRates) ->
         if player != bowler
     }
     fielder = pick(rng, weights)
-    if (
-        kind == "run out"
-        and fielder != side.keeper.name
-        and rng.random() < league.RATES["two_fielders"]
-    ):
+    thrown = kind == "run out" and fielder != side.keeper.name
+    if thrown and rng.random() < league.RATES["two_fielders"]:
         return (fielder, side.keeper.name)
     return (fielder,)
 
@@ -361,16 +357,15 @@ def save_simulated(
     path = Path(out)
     suffix = path.suffix.lower()
     own_format = {".csv": "csv2", ".json": "json", ".zip": file_format or "csv2"}.get(suffix)
-    problem = remedy = None
     if own_format is None:
         problem = f"ends in {suffix or 'no suffix'}, which is no form of a match"
-        remedy = "end it in .csv, .json or .zip"
-    elif file_format not in (None, own_format):
-        problem, remedy = f"ends in {suffix}, and --format is {file_format}", "leave --format out"
-    elif suffix != ".zip" and len(seeds) > 1:
-        problem, remedy = f"is one file, for {len(seeds)} matches", "end it in .zip"
-    if own_format is None or problem is not None:
-        raise InputError(str(problem), path=path, remedy=remedy)
+        raise InputError(problem, path=path, remedy="end it in .csv, .json or .zip")
+    if file_format not in (None, own_format):
+        problem = f"ends in {suffix}, and --format is {file_format}"
+        raise InputError(problem, path=path, remedy="leave --format out")
+    if suffix != ".zip" and len(seeds) > 1:
+        problem = f"is one file, for {len(seeds)} matches"
+        raise InputError(problem, path=path, remedy="end it in .zip")
     check_writable(path)
     if suffix != ".zip":
         simulated = simulate(seeds[0])
@@ -605,12 +600,8 @@ def sides_of(match: Match) -> dict[str, tuple[Player, ...]]:
 
 def registry_of(match: Match, sides: Elevens) -> dict[str, str]:
     """Return the id of every player who has one, by name, in alphabetical order."""
-    people = {
-        player
-        for elevens in (sides, sides_of(match))
-        for side in elevens.values()
-        for player in side
-    }
+    listed = (*sides.values(), *sides_of(match).values())
+    people = {player for side in listed for player in side}
     balls = (ball for innings in match.innings for ball in innings.deliveries)
     people |= {wicket.player_out for ball in balls for wicket in ball.wickets}
     return dict(sorted((player.name, player.id) for player in people if player.id is not None))

@@ -19,7 +19,7 @@ import numpy as np
 from attnlens.cricket.explain.ablation import under_masks
 from attnlens.cricket.explain.claims import gather_evidence
 from attnlens.cricket.explain.reading import read_ball, subject_of
-from attnlens.cricket.lab.figures import NAME, Close, Mean, add_title
+from attnlens.cricket.lab.figures import Figure, Mean, add_figures, add_title
 from attnlens.cricket.lab.held_out import HeldOut, sides
 from attnlens.cricket.lab.sampling import BEFORE
 from attnlens.cricket.match.match import OUTCOME_INDEX, Delivery, Innings, Match, Player
@@ -32,8 +32,7 @@ from attnlens.evidence.claim import MODEL
 from attnlens.evidence.faithfulness import remove_each
 from attnlens.evidence.scores import log_odds
 from attnlens.files import Json
-from attnlens.render.canvas import Page, add_table, terminal_page
-from attnlens.render.numbers import interval, percent
+from attnlens.render.canvas import Page, terminal_page
 
 AGAINST: Final = "another checkpoint"
 """The name of the row for explanations by another checkpoint."""
@@ -225,13 +224,8 @@ def render_stability(page: Page, document: Json) -> None:
     add_title(page, document, "do explanations of {name} stay the same? {sample}")
     if document["against"] is not None:
         page.paragraph(f"{AGAINST}: {document['against']['name']}", "quiet", indent=0)
-    columns = [column for name in _FIGURES.values() for column in (Close(name), Close())]
-    rows = [
-        [name, *(cell for figure in _FIGURES for cell in _cells(figures[figure]))]
-        for name, figures in document["changes"].items()
-    ]
-    add_table(page, [NAME, *columns], rows)
-    page.blank()
+    figures = [Figure(head, name, ".0%", ci=True, missing="-") for name, head in _FIGURES.items()]
+    add_figures(page, document["changes"].items(), figures)
     page.paragraph(
         "How often each stays the same, with 95% over whole matches. Subject: the outcome that the "
         "page is about. Top ball: the past ball with the largest effect on it. Verdicts: of claims "
@@ -239,9 +233,3 @@ def render_stability(page: Page, document: Json) -> None:
         "quiet",
         indent=0,
     )
-
-
-def _cells(figure: Mean) -> tuple[str, str]:
-    if figure.mean is None:
-        return "-", ""
-    return percent(figure.mean), interval(figure.ci, 0, scale=100)

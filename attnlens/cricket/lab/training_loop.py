@@ -185,12 +185,6 @@ class TrainingLoop:
     report: Report = silent
     among: Processes = _ONE_PROCESS
 
-    def sibling_path(self, name: str) -> Path | None:
-        """Return the path of a file of this run next to its state, or ``None`` without a state."""
-        if self.state is None:
-            return None
-        return self.state.with_name(f"{self.state.name}.{self.mark[:12]}.{name}")
-
 
 class TrainingSet(ABC, Generic[M, T]):
     """The data of a training run: rows of one kind, and the loss of a batch of rows.

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from attnlens.cricket.lab.baselines import NO_TRAINING, last_weights_day, match_ids, why_not
 from attnlens.cricket.lab.evaluation import DRAWS, SEED, add_calibration, reliability
-from attnlens.cricket.lab.figures import Close, Estimate, add_section, add_title
+from attnlens.cricket.lab.figures import Estimate, Figure, add_figures, add_title
 from attnlens.cricket.lab.held_out import HeldOut, last_day, sides
 from attnlens.cricket.match.competition import KINDS, competition_of, table_of
 from attnlens.cricket.match.match import OUTCOME_INDEX, Innings, Match
@@ -42,8 +42,7 @@ from attnlens.cricket.readers import Report, silent
 from attnlens.errors import InputError, count
 from attnlens.evidence.scores import SMALLEST, Bootstrap, calibration_gap, equal_bins, log_odds
 from attnlens.files import Flags, Floats, Floats32, Json
-from attnlens.render.canvas import Cell, Page, Words, add_table, terminal_page
-from attnlens.render.numbers import interval
+from attnlens.render.canvas import Page, Words, terminal_page
 
 _HALF_LIFE: Final = 6 * 365.25
 """The age in days at which the weight of a match is halved."""
@@ -497,6 +496,20 @@ def _logistic_slope(odds: Floats, came: Floats) -> float:
     return float(weights[1])
 
 
+_BRIER: Final = (
+    Figure("matches", "matches", ","),
+    Figure("Brier", "brier", ".4f", ci=True),
+    Figure("ECE", "ece", ".3f"),
+)
+_FIRST_INNINGS: Final = (
+    Figure("slope", "slope", ".2f", ci=True),
+    Figure("predicted minus won", "excess", "+.1p", ci=True),
+    Figure("in 80% range", "coverage", ".1%"),
+    Figure("jump", "jump", ".4p"),
+    Figure("moves", "moves", ".4p"),
+)
+
+
 @terminal_page(min_width=64)
 def render_winning(page: Page, document: Json) -> None:
     """Write the result of `win_evaluation` to a terminal page."""
@@ -504,43 +517,19 @@ def render_winning(page: Page, document: Json) -> None:
     left = count(document["left_out"], "match", "matches")
     lines = [f"{left} left out: no winner, or decided by rain"] if document["left_out"] else []
     add_title(page, document, title, *lines)
-    kinds = document["kinds"]
-    names = {name: name.replace("_", " ") for name in kinds["all"]["differences"]}
-    rows: list[list[Cell]] = [
-        [(kind, "name"), f"{part['matches']:,}", *part["brier"].cells(4), f"{part['ece']:.3f}"]
-        + [cell for name in names for cell in part["differences"][name].cells(4, sign="+")]
-        for kind, part in kinds.items()
+    rows = [((kind, "name"), part) for kind, part in document["kinds"].items()]
+    gaps = [
+        Figure(f"minus {name.replace('_', ' ')}", f"differences.{name}", "+.4f", ci=True)
+        for name in document["kinds"]["all"]["differences"]
     ]
-    heads = ["matches", "Brier", "", "ECE"]
-    heads += [head for name in names.values() for head in (f"minus {name}", "")]
-    add_table(page, [Words(min_width=10), *map(Close, heads)], rows)
-    page.blank()
-    rows = [
-        [(kind, "name"), *part["slope"].cells(2), *_points(part["excess"]), *_range_and_moves(part)]
-        for kind, part in kinds.items()
-    ]
-    heads = ["slope", "", "predicted minus won", "", "in 80% range", "jump", "moves"]
+    first = Words(min_width=10)
+    add_figures(page, rows, [*_BRIER, *gaps], first=first)
     heading = "at the end of the first innings, the side that batted"
-    add_section(page, heading, [Words(min_width=10), *map(Close, heads)], rows)
+    add_figures(page, rows, _FIRST_INNINGS, heading=heading, first=first)
     add_calibration(page, "calibration", document["reliability"])
     page.paragraph(
         "Points are percentage points. Jump: change between the innings. Moves: changes between "
         "balls, summed over an innings. Brackets hold 95% of resamples of whole matches.",
         "quiet",
         indent=0,
-    )
-
-
-def _points(estimate: Estimate) -> tuple[str, str]:
-    if estimate.value is None:
-        return "", ""
-    return f"{100 * estimate.value:+.1f}", interval(estimate.ci, 1, scale=100, sign="+")
-
-
-def _range_and_moves(part: Json) -> tuple[str, ...]:
-    coverage = part["coverage"].value
-    gaps = part["jump"], part["moves"]
-    return (
-        "" if coverage is None else f"{coverage:.1%}",
-        *("" if gap is None else f"{100 * gap:.4f}" for gap in gaps),
     )
