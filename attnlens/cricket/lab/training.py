@@ -49,7 +49,7 @@ from attnlens.cricket.predictor.predictor import Sizes
 from attnlens.cricket.predictor.ratings import Ratings
 from attnlens.cricket.predictor.temporal import HEADS
 from attnlens.cricket.predictor.tensors import BaseModel
-from attnlens.cricket.predictor.trained import Trained, TrainedPredictor, identities, save_predictor
+from attnlens.cricket.predictor.trained import TrainedPredictor, identities, save_predictor
 from attnlens.cricket.readers import Report
 from attnlens.errors import InputError
 
@@ -180,7 +180,7 @@ def train(
     plan: TrainingPlan,
     recipe: Hyperparameters,
     loop: TrainingLoop,
-) -> TrainedPredictor:
+) -> None:
     """Read the matches, compute ratings, train a predictor of balls, and write it to ``out``.
 
     Raises:
@@ -238,7 +238,6 @@ def train(
         store_hiding_effects(fitted.model, sample, balls=3 * plan.head_balls, seed=recipe.seed)
         save_predictor(out, predictor)
         _report_written(out, loop.report)
-    return predictor
 
 
 def train_overs(
@@ -247,7 +246,7 @@ def train_overs(
     plan: TrainingPlan,
     recipe: OverHyperparameters,
     loop: TrainingLoop,
-) -> TrainedOvers:
+) -> None:
     """Train the encoder-decoder of overs, as `train` does for the predictor of balls."""
     sizes = OverSizes(**{**SMALL, **plan.sizes})
     split, loop, base = _begun(sources, plan, recipe, loop)
@@ -271,10 +270,9 @@ def train_overs(
     if loop.among.first:
         save_overs(out, trained)
         _report_written(out, loop.report)
-    return trained
 
 
-TRAINERS: Final[Mapping[str, tuple[ModelKind[Any], Callable[..., Trained]]]] = {
+TRAINERS: Final[Mapping[str, tuple[ModelKind[Any], Callable[..., None]]]] = {
     "temporal": (ModelKind(Hyperparameters, Sizes, HEADS), train),
     "cricket": (ModelKind(OverHyperparameters, OverSizes, {}), train_overs),
 }
