@@ -412,10 +412,7 @@ def measure_ball(
     scores = {**attributions(model, batch), **structures}
     scores = {name: scores[name] for name in METHODS if name in scores}
     removals, controls = judge_scores(predict, removed, scores, generator=generator)
-    same_players = np.array(
-        [players[:position] == players[position] for players in (arrays.batter, arrays.bowler)],
-        float,
-    )
+    same_players = structure_of(arrays, position)[:, 1:3].T
     usual = usual_probabilities(arrays, position)
     subject = OUTCOME_INDEX[subject_outcome(removed.full, usual, OUTCOMES[actual])]
     signed = log_odds(removed.full, [subject]) - log_odds(removed.singles, [subject])

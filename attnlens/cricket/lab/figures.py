@@ -10,12 +10,11 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from attnlens.errors import count
-from attnlens.evidence.scores import Bootstrap, Estimates
+from attnlens.evidence.scores import Bootstrap, Estimates, Interval
 from attnlens.files import Flags, Floats, Json
 from attnlens.render.canvas import Cell, Column, Page, Words, add_table
 from attnlens.render.numbers import DIGITS, interval, rounded
 
-Interval = tuple[float, float]
 DRAWS: Final = 2000
 """The number of resamples for the interval of a mean."""
 

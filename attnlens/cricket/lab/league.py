@@ -22,7 +22,7 @@ import json
 import math
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from itertools import takewhile
@@ -105,9 +105,7 @@ class TeamRates:
         }
 
 
-@cache
-def team_rates(name: str) -> TeamRates:
-    return TeamRates(name)
+team_rates: Final = cache(TeamRates)
 
 
 def identity(name: str) -> str:
@@ -319,30 +317,19 @@ _RECENT_BALLS: Final = 6
 Counted = Callable[[Sequence[Delivery], Player, Player], tuple[int, ...]]
 
 
-def _is_hit(ball: Delivery) -> bool:
-    return ball.boundary
-
-
-def _is_dot(ball: Delivery) -> bool:
-    return ball.outcome == "0"
-
-
-def _is_wicket(ball: Delivery) -> bool:
-    return ball.outcome == "W"
-
-
 def _hits_by_batter(past: Sequence[Delivery], batter: Player, bowler: Player) -> tuple[int, ...]:
     met = (ball for ball in past if (ball.batter, ball.bowler) == (batter, bowler))
-    return tuple(ball.index for ball in met if _is_hit(ball))
+    return tuple(ball.index for ball in met if ball.boundary)
 
 
 def _two_dots(past: Sequence[Delivery], _: Player, bowler: Player) -> tuple[int, ...]:
     last = [ball for ball in past if ball.bowler == bowler][-2:]
-    return tuple(ball.index for ball in last) if len(last) == 2 and all(map(_is_dot, last)) else ()
+    dots = len(last) == 2 and all(ball.outcome == "0" for ball in last)
+    return tuple(ball.index for ball in last) if dots else ()
 
 
 def _recent_wickets(past: Sequence[Delivery], _: Player, __: Player) -> tuple[int, ...]:
-    return tuple(ball.index for ball in past[-_RECENT_BALLS:] if _is_wicket(ball))
+    return tuple(ball.index for ball in past[-_RECENT_BALLS:] if ball.outcome == "W")
 
 
 @dataclass(frozen=True)
@@ -382,7 +369,7 @@ RULES: Final[tuple[PlantedRule, ...]] = (
     PlantedRule(
         "has_hit",
         "each four or six that this batter has hit off this bowler makes another likelier",
-        _is_hit,
+        lambda ball: ball.boundary,
         _hits_by_batter,
         together=False,
         moves=("4", "6"),
@@ -392,7 +379,7 @@ RULES: Final[tuple[PlantedRule, ...]] = (
     PlantedRule(
         "two_dots",
         "this bowler's last two deliveries were both dots: a wicket is likelier",
-        _is_dot,
+        lambda ball: ball.outcome == "0",
         _two_dots,
         together=True,
         moves=("W",),
@@ -402,7 +389,7 @@ RULES: Final[tuple[PlantedRule, ...]] = (
     PlantedRule(
         "wicket",
         f"each wicket among the last {_RECENT_BALLS} deliveries makes a four or six less likely",
-        _is_wicket,
+        lambda ball: ball.outcome == "W",
         _recent_wickets,
         together=False,
         moves=("4", "6"),
@@ -461,11 +448,6 @@ class RuledBall:
     def effects(self) -> dict[int, float]:
         """Return the effect of each planted ball alone, by position. Other balls have no effect."""
         return {ball: self.effect(frozenset((ball,))) for ball in sorted(self.planted)}
-
-
-def rules_times(strength: float) -> tuple[PlantedRule, ...]:
-    """Return `RULES` with each strength multiplied by ``strength``."""
-    return tuple(replace(rule, strength=strength * rule.strength) for rule in RULES)
 
 
 def ruled_ball(

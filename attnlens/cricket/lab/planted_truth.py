@@ -49,7 +49,7 @@ from attnlens.cricket.lab.attention_faithfulness import (
     fitted_structure,
     remove_past,
 )
-from attnlens.cricket.lab.figures import Interval, Mean
+from attnlens.cricket.lab.figures import Mean
 from attnlens.cricket.lab.fit import (
     Hyperparameters,
     cricket_sizes,
@@ -58,7 +58,7 @@ from attnlens.cricket.lab.fit import (
     store_hiding_effects,
 )
 from attnlens.cricket.lab.held_out import EncodedInnings, sides
-from attnlens.cricket.lab.league import RuledBall, rules_times
+from attnlens.cricket.lab.league import RULES, RuledBall
 from attnlens.cricket.lab.sampling import log_probabilities, sample
 from attnlens.cricket.lab.simulator import Simulated, simulate
 from attnlens.cricket.lab.training_loop import TrainingLoop
@@ -73,7 +73,7 @@ from attnlens.cricket.predictor.window import BallWindow, cut_window, one_thread
 from attnlens.cricket.readers import Report, silent
 from attnlens.evidence.claim import MODEL
 from attnlens.evidence.faithfulness import auc, matched_auc
-from attnlens.evidence.scores import divergence
+from attnlens.evidence.scores import Interval, divergence
 from attnlens.evidence.trial import Trial
 from attnlens.files import Flags, Floats, Json
 from attnlens.render.page import render_plain
@@ -232,8 +232,8 @@ def pointing(
 ) -> Json:
     """Apply `point` to a sample of balls, and return the mean areas by method and column."""
     areas: list[dict[str, dict[str, float]]] = []
-    matches: list[str] = []
     chosen = ruled_sample(innings, balls, seed)
+    matches = [innings[row].match_id for row, _ in chosen]
     removals = [remove_past(predictor.model, innings[row], at) for row, at in chosen]
     structures, _ = fitted_structure(innings, chosen, removals, seed)
     for number, (row, position) in enumerate(chosen):
@@ -243,7 +243,6 @@ def pointing(
         more = {name: scores[number] for name, scores in structures.items()}
         more["hiding"] = removals[number].effects
         areas.append(point(predictor, innings[row], position, generator, more))
-        matches.append(innings[row].match_id)
     names = [rule.name for rule in innings[0].ruled[0].rules]
     rules = [f"{name}{suffix}" for name in names for suffix in ("", "_decoys")]
 
@@ -397,7 +396,7 @@ QUICK: Final = PlantedPlan(
 def planted(plan: PlantedPlan, *, report: Report = silent) -> Json:
     """Return the JSON result of ``attnlens lab planted``: simulate, train and evaluate."""
     report("simulating")
-    rules = rules_times(plan.strength)
+    rules = tuple(replace(rule, strength=plan.strength * rule.strength) for rule in RULES)
     matches = plan.matches + plan.checks + plan.tests
     simulated = [simulate(plan.seed + number, rules=rules) for number in range(matches)]
     predictor = train_planted(plan, simulated[: -plan.tests], report)
