@@ -67,7 +67,9 @@ class Bounds:
     writes: bool = False
 
     def exceeded(self, amount: str, path: str) -> InputError:
-        return InputError(f"takes more than {amount}", path=path, remedy=self.remedy)
+        return InputError(
+            f"opening it takes more than {amount}, the limit", path=path, remedy=self.remedy
+        )
 
 
 def in_child(
@@ -99,7 +101,12 @@ def answers_of_child(
     """
     if not sys.executable:
         remedy = "start Python by its full path"
-        raise InputError("Python's own program is not known", path=path, remedy=remedy)
+        raise InputError(
+            "the path of the Python program is unknown, so no process can be started "
+            "to open the file",
+            path=path,
+            remedy=remedy,
+        )
     bounds = replace(bounds, memory=min(bounds.memory, _usable_memory()))
     # An empty entry is left out, because a module in the current folder could replace one of
     # attnlens. PYTHONPATH is not used, because it would split a folder's name at a colon.
@@ -126,7 +133,7 @@ def answers_of_child(
             elif kind == "memory":
                 raise bounds.exceeded(_gigabytes(bounds.memory), path)
             elif kind == "fault":
-                remedy = f"{bounds.remedy}; ATTNLENS_DEBUG=1 shows where"
+                remedy = f"{bounds.remedy}; set ATTNLENS_DEBUG=1 to see the traceback"
                 raise InputError(f"cannot be opened ({value})", path=path, remedy=remedy)
             elif kind == "done":
                 return
@@ -194,8 +201,8 @@ def _ended(status: int, bounds: Bounds, path: str) -> InputError:
         return bounds.exceeded(f"{bounds.cpu_seconds} seconds of processor time", path)
     cause = f"signal {-status}" if status < 0 else f"status {status}"
     return InputError(
-        f"the process that opened it ended with {cause}: the file is damaged, or needs more "
-        f"than {_gigabytes(bounds.memory)}",
+        f"cannot be opened: the process that opened it ended with {cause}, so the "
+        f"file is damaged, or needs more than {_gigabytes(bounds.memory)}",
         path=path,
         remedy=bounds.remedy,
     )

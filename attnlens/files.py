@@ -153,11 +153,11 @@ def system_remedy(number: int | None, otherwise: str) -> str:
     return _SYSTEM_REMEDIES.get(number or 0, otherwise)
 
 
-_NO_ROOM: Final = "make room on the disk, or write to another one"
+_NO_ROOM: Final = "make room on the disk, or write to another disk"
 _SYSTEM_REMEDIES: Final = {
     errno.ENOSPC: _NO_ROOM,
     errno.EDQUOT: _NO_ROOM,
-    errno.EFBIG: "raise the limit on the size of a file (ulimit -f)",
+    errno.EFBIG: "raise the limit on file size (ulimit -f)",
     errno.EMFILE: "raise the limit on open files (ulimit -n)",
     errno.ENFILE: "raise the limit on open files (ulimit -n)",
     errno.ENAMETOOLONG: "give a shorter name",
@@ -195,19 +195,25 @@ def check_writable(path: str | os.PathLike[str]) -> None:
         InputError: the path is not a regular file, or its folder does not exist or is not writable.
     """
     if not os.fspath(path):
-        raise InputError("the name of the file to write is empty", remedy="give a file to write")
+        raise InputError("the name of the output file is empty", remedy="give a file name")
     target = Path(os.path.realpath(path))
     try:
         if target.is_dir():
-            raise InputError("is a directory", path=path, remedy="give a file to write")
+            raise InputError("is a directory", path=path, remedy="give the name of a file")
         # Check the path and not its target, because the target of /dev/stdout may have no name.
         if os.path.exists(path) and not os.path.isfile(path):
             # Renaming would replace a device or a pipe by a file.
             raise InputError(
-                "is a device or a pipe", path=path, remedy="leave --out out and redirect stdout"
+                "is a device or a pipe, which the output would replace",
+                path=path,
+                remedy="leave --out out and redirect stdout",
             )
         if not target.parent.is_dir():
-            raise InputError("its folder does not exist", path=path, remedy="make the folder first")
+            raise InputError(
+                "cannot be created, because its folder does not exist",
+                path=path,
+                remedy="create the folder first",
+            )
         # Permissions are not enough: a file system may refuse to write even if they allow it.
         trial = _part_path(target)
         trial.open("ab").close()

@@ -51,8 +51,8 @@ REASONS = {
     "product of weights and values was seen in it.",
     "may be attention": "Weights multiply another tensor and may be attention. "
     "If they are, `SoftmaxAdapter` records them.",
-    "no product of them with values": "Weights were made from queries and keys, and no product of "
-    "them with values was seen.",
+    "no product of these weights with values": "Weights were made from queries and keys, "
+    "and no product of them with values was seen.",
 }
 """A part of an error message, and the sentence that replaces the message in the tables."""
 

@@ -100,7 +100,7 @@ def create_app(
     @server.get(f"{folder}/<name>")
     def module(name: str) -> Response:
         if name not in scripts:
-            return Response("there is no such script\n", 404, mimetype="text/plain")
+            return Response("there is no script of this name\n", 404, mimetype="text/plain")
         response = Response(scripts[name], mimetype="text/javascript")
         response.headers["Cache-Control"] = "public, max-age=31536000, immutable"
         return response
@@ -154,7 +154,7 @@ def create_app(
                 return None
         except RecursionError:  # the body is nested too deeply
             pass
-        return error_response("that is no callback of this page", 400)
+        return error_response("the request is not a callback of this page", 400)
 
     server.after_request(compress_text)
     return app
@@ -203,8 +203,8 @@ def page_of(
         item = matches.get(name)
         if item is None:
             return not_found_page(
-                "This match is not open (any more). What was uploaded is kept only for a while: "
-                "bring the file again."
+                "This match is not open, or no longer open. Uploaded files are kept only "
+                "for a while: upload the file again."
             ), 404
         if kind == "story":
             return story_page(item, functions.models), 200
@@ -215,10 +215,12 @@ def page_of(
         recording = recordings.get(name)
         if recording is not None:
             return recording_page(recording), 200
-        return not_found_page("This recording is not open (any more)."), 404
+        return not_found_page(
+            "This recording is not open, or no longer open. Upload it again."
+        ), 404
     if kind in _REMOVED_PAGES:
         return not_found_page(_REMOVED_PAGES[kind]), 410
-    return not_found_page("There is no such page."), 404
+    return not_found_page("This page does not exist."), 404
 
 
 _KEYS: Final = {

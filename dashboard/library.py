@@ -197,8 +197,10 @@ class Library(ABC, Generic[Content]):
                 self._reading.release()
         size = self._size(value)
         if size > _MAX_UPLOADED_CHARACTERS:
-            remedy = "name it in the terminal: attnlens dashboard FILE"
-            raise InputError("is too large to be kept open", path=short, remedy=remedy)
+            remedy = "open it from the terminal: attnlens dashboard FILE"
+            raise InputError(
+                "is too large for an upload to be kept open", path=short, remedy=remedy
+            )
         item = LibraryItem(key, value, summary, size=size)
         with self._lock:
             self._uploaded[key] = item

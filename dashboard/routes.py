@@ -37,7 +37,7 @@ from .serving import from_our_page
 if TYPE_CHECKING:
     from attnlens.cricket.match.match import Match
 
-_NOT_OPEN: Final = "is not here (any more): it has to be opened or uploaded again"
+_NOT_OPEN: Final = "is not open, or no longer open; open or upload it again"
 
 
 def error_response(text: str, status: int) -> Response:
@@ -65,17 +65,17 @@ def errors_as_json(make: Callable[..., Response]) -> Callable[..., Response]:
         except AttnlensError as error:
             return error_response(str(error), 422)
         except OSError as error:  # an upload is stored in a temporary file
-            remedy = system_remedy(error.errno, "see to the folder for temporary files")
+            remedy = system_remedy(error.errno, "check the folder for temporary files")
             reason = error.strerror or error
-            return error_response(f"the server cannot keep the file ({reason}); {remedy}", 507)
+            return error_response(f"the server cannot store the file ({reason}); {remedy}", 507)
         except RecursionError:
-            return error_response("what is asked is nested too deeply", 400)
+            return error_response("the request is nested too deeply", 400)
         except BusyError:
-            return error_response("too much is being worked out; ask again", 503)
+            return error_response("too many requests are being computed; try again", 503)
         except DisconnectedError:
-            return error_response("nobody waits for this", 499)
+            return error_response("the client closed the request", 499)
         except TookTooLong:
-            return error_response("it took too long and was given up; ask again", 504)
+            return error_response("the computation took too long and was stopped; try again", 504)
 
     return answer
 
@@ -150,9 +150,9 @@ def add_uploads(server: Flask, matches: Matches, recordings: Recordings, *, publ
     @errors_as_json
     def upload(kind: str) -> Response:
         if public:
-            return error_response("this dashboard is read-only: nothing can be uploaded", 403)
+            return error_response("this dashboard is read-only: nobody can upload a file", 403)
         if not from_our_page(request) or kind not in ("match", "recording"):
-            return error_response("only the dashboard's own pages may upload", 403)
+            return error_response("only the dashboard's own pages may upload files", 403)
         file = request.args.get("name", kind), request.stream
         if kind == "match":
             return plain_json({"path": match_link(matches.upload(*file))})
@@ -288,7 +288,7 @@ def add_match_routes(
         """Return the page of one head across matches, or of all heads."""
         html = (functions.heads or {}).get(request.args.get("head", ""))
         if html is None:
-            return error_response("there is no such head", 404)
+            return error_response("there is no head of this name", 404)
         return plain_json({"html": html})
 
     @server.get("/data/<key>/<int:innings>/<int:ball>/place.json")
@@ -324,7 +324,7 @@ def add_match_routes(
             return download(_csv(data), f"{stem}.csv", "text/csv")
         make = functions.texts.get(name)
         if make is None:
-            return error_response(f"there is no file {name}", 404)
+            return error_response(f"there is no file called {name}", 404)
         kind = "text/html" if name.endswith(".html") else "text/plain"
         return download(make(data), f"{stem}-{name}", kind)
 
@@ -332,10 +332,10 @@ def add_match_routes(
     @of_open_match
     def what_if(item: LibraryItem[Match], innings: int, ball: int) -> Response:
         if not from_our_page(request):
-            return error_response("only the dashboard's own pages may ask", 403)
+            return error_response("only the dashboard's own pages may send requests", 403)
         changes = request.get_json(silent=True)
         if not isinstance(changes, dict):
-            return error_response("that is no question", 400)
+            return error_response("the request is not a valid question", 400)
         model = chosen_model()
         answer = answers.run(
             lambda: functions.what_if(item.value, innings, ball, model, changes), disconnected()

@@ -69,9 +69,15 @@ def protect(app: Dash, host: str) -> None:
 
     def refuse_foreign() -> Response | None:
         if not any_name and not is_loopback(_host_name(request)):
-            return Response("attnlens: this name is not served\n", 403, mimetype="text/plain")
+            return Response(
+                "attnlens: the host name of this request is not served\n",
+                403,
+                mimetype="text/plain",
+            )
         if _from_elsewhere(request) and request.endpoint not in _PAGE_ENDPOINTS:
-            return Response("attnlens: not for other sites\n", 403, mimetype="text/plain")
+            return Response(
+                "attnlens: requests from other sites are refused\n", 403, mimetype="text/plain"
+            )
         return None
 
     def add_headers(response: Response) -> Response:
@@ -205,10 +211,10 @@ def listen(app: Dash, host: str, port: int) -> TcpWSGIServer:
         listener.close()
         in_use = error.errno == errno.EADDRINUSE
         raise InputError(
-            f"port {port} of {host} is taken"
+            f"port {port} of {host} is already in use"
             if in_use
             else f"cannot listen on {host} port {port} ({error.strerror or error})",
-            remedy="give another with --port" if in_use else "give another --host or --port",
+            remedy="give another --port" if in_use else "give another --host or --port",
         ) from None
     server = create_server(
         LowerCaseHost(app.server),

@@ -13,9 +13,11 @@ from attnlens.cricket.errors import MatchFileError
 from attnlens.cricket.readers import read_match
 
 SHORT = (
-    "innings 1, ball 0.6: ends after 0.4 overs with 1 wicket down, and nothing says why",
-    "innings 2, ball 0.3: ends after 0.3 overs with 1 wicket down, and nothing says why",
-    "innings 2: the target is to be made in 8.1 overs, the first side had 1, and no method is "
+    "innings 1, ball 0.6: ends after 0.4 overs with 1 wicket down, "
+    "but nothing in the file says why",
+    "innings 2, ball 0.3: ends after 0.3 overs with 1 wicket down, "
+    "but nothing in the file says why",
+    "innings 2: the target is to be made in 8.1 overs, but the first side had 1, and no method is "
     "stated",
 )
 """What is doubted of so small a match."""

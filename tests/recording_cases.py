@@ -100,7 +100,7 @@ def bombs(folder: Path) -> dict[str, str]:
         "expanded": (
             {**entry, "expanded": {"weights": [1, 1, side, side]}},
             {name: number.half()},
-            f"1 numbers are said to be 1 x 1 x {side} x {side}",
+            f"1 numbers are claimed to have the shape 1 x 1 x {side} x {side}",
         ),
         "top": (
             {**entry, "key_count": side**2, "tensors": {"weights": name, "keys": "keys"}},

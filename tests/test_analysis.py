@@ -105,8 +105,8 @@ def test_heads_may_differ_in_number_and_lead_axes_are_free() -> None:
 
 def test_what_cannot_be_rolled_out_is_refused() -> None:
     square = attention(1, 2, 5, 5)
-    assert "no layers to roll out" in refused(InputError, rollout, [])
-    told = "layer 1 has shape (2, 3, 5); rollout needs self-att"
+    assert "no layer was given" in refused(InputError, rollout, [])
+    told = "layer 1 has shape (2, 3, 5), but rollout needs self-att"
     assert told in refused(InputError, rollout, [square, attention(1, 2, 3, 5)])
 
 
@@ -159,7 +159,7 @@ def test_the_strongest_keys_come_first_and_ties_by_position() -> None:
     assert found.weights.tolist() == [[0.4, 0.4, 0.1], [0.7, 0.2, 0.1]]
     assert strongest_keys(weights, 99).positions.shape == (2, 4)
     assert strongest_keys(weights, 1).labels is None
-    with pytest.raises(InputError, match="the 0 strongest keys are none; ask for 1 or more"):
+    with pytest.raises(InputError, match="count=0 is not a number of keys; give 1 or more"):
         strongest_keys(weights, 0)
 
 
@@ -227,7 +227,7 @@ def test_no_query_with_the_relation_is_no_score() -> None:
     assert np.isnan(found.share).all()
     assert np.isnan(found.lift).all()
     assert (found.queries == 0).all()
-    with pytest.raises(InputError, match=r"relation has shape \(5, 5\), which does not fit"):
+    with pytest.raises(InputError, match=r"relation has shape \(5, 5\), which cannot be broadcast"):
         relation_scores(np.ones((2, 6, 6)), np.ones((5, 5)))
 
 
@@ -262,7 +262,7 @@ def test_labels_of_a_record_name_keys() -> None:
 
 def test_a_top_k_record_has_bounds_and_no_whole_rows() -> None:
     top = top_record()
-    assert "strongest keys were kept" in refused(InputError, entropy, top)
+    assert "largest weights of each row were recorded" in refused(InputError, entropy, top)
     assert "rollout needs" in refused(InputError, rollout, [top])
     low, high = entropy_bounds(top.weights, top.residual, top.key_count)
     paid = WHOLE.sum(-1) > 0

@@ -185,5 +185,5 @@ def test_multi_head_attention_equals_numpy() -> None:
 
 
 def test_heads_that_do_not_divide_the_width_are_refused() -> None:
-    with pytest.raises(ValueError, match="3 heads do not divide a width of 8; give d_k"):
+    with pytest.raises(ValueError, match="a width of 8 is not divisible by 3 heads; give d_k"):
         MultiHeadAttention(8, 3)

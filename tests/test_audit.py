@@ -330,7 +330,7 @@ def test_a_head_of_each_kind_is_known() -> None:
     assert list(table.to_pandas()["head"]) == [0, 1, 2, 3, 4]
     assert "induction ×" in repr(table)
     message = refused(InputError, attnlens.heads, recording(weights), words[:3])
-    assert "over 3 keys was recorded" in message
+    assert "over 3 keys were recorded" in message
 
 
 def test_a_head_ablated_is_its_columns_set_to_zero() -> None:

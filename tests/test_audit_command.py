@@ -60,7 +60,7 @@ def test_python_takes_a_folder_as_the_command_does(attnlens_here: Here, gpt: Pat
     told = attnlens_here.good("audit", gpt, "--text", TEXT, "--json")
     same = ("model", "inputs", "target", "heads", "claims", "placebos")
     assert [json.loads(told)[key] for key in same] == [report[key] for key in same]
-    with pytest.raises(InputError, match=r"needs a torch\.nn\.Module, not int; give a model"):
+    with pytest.raises(InputError, match=r"needs a torch\.nn\.Module, but got int; give a model"):
         attnlens.audit(3, TEXT)  # type: ignore[arg-type]
 
 
@@ -110,10 +110,10 @@ def test_many_texts_go_on_where_they_stopped(given: Here) -> None:
         if held:
             answer = given(*asked)
             assert (answer.status, answer.out) == (2, "")
-            assert "holds other audits than of these texts; give another --out" in answer.err
+            assert "contains audits of other texts; give another --out" in answer.err
             assert out.read_text(encoding="utf-8") == held
     answer = given("audit", "given:gpt", "--texts", "texts.txt", "--out", "texts.txt")
-    assert "is read by this command too" in answer.err
+    assert "is also read by this command" in answer.err
 
 
 def test_a_recording_is_kept_with_its_tokens(attnlens_here: Here, bert: Path) -> None:
@@ -154,9 +154,9 @@ def test_a_function_gives_the_model(attnlens_here: Here) -> None:
     assert data["inputs"][0]["items"][3] == "step 3"
     assert data["target"].startswith("class ")
     for name, told in (
-        ("one", "returned int; return (model, inputs)"),
+        ("one", "returned int instead of a tuple of two or three; return (model, inputs)"),
         ("fails", "raised ValueError: no such file"),
-        ("nothing", "has no nothing"),
+        ("nothing", "has no function nothing"),
     ):
         answer = attnlens_here("audit", f"given_model:{name}")
         assert (answer.status, answer.out) == (2, "")
@@ -196,7 +196,7 @@ def bad(folder: Path, saved: Path) -> dict[str, tuple[str | Path, ...]]:
         "no weights": ("weightless", *text),
         "no tokenizer": ("wordless", *text),
         "unknown architecture": ("strange", *text),
-        "code of its own": ("attack", *text),
+        "its own code": ("attack", *text),
         "too long": (gpt, "--text", "the old " * 30),
         "empty": (gpt, "--text", "  "),
         "no text": (gpt,),

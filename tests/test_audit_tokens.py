@@ -87,10 +87,10 @@ def test_a_masked_model_is_asked_for_its_last_token() -> None:
 def test_what_is_no_number_of_heads_or_no_option() -> None:
     assert attnlens.audit(gpt(), WORDS, heads=0).claims
     message = refused(InputError, attnlens.audit, gpt(), WORDS, heads=-1)
-    assert "heads=-1 is no number of heads" in message
+    assert "heads=-1 is not a number of heads" in message
     message = refused(InputError, attnlens.audit, gpt(), WORDS, head=1)
     assert message.startswith(
-        "audit has no option 'head'; say inputs, tokens, target, layers, heads"
+        "audit has no option 'head'; use inputs, tokens, target, layers, heads"
     )
 
 

@@ -40,16 +40,16 @@ GOOD = {"a.q": torch.ones(3, 2, 4), "a.k": torch.ones(3, 2, 4)}
 @pytest.mark.parametrize(
     ("change", "metadata", "text"),
     [
-        ({"a.k": None}, {}, "queries without keys"),
+        ({"a.k": None}, {}, "has queries, but no keys"),
         ({"a.q": None}, {}, "tensor 'a.k' belongs to no site"),
         ({"a.v": torch.ones(1)}, {}, "tensor 'a.v' belongs to no site"),
         ({"a.k": torch.ones(3, 2, 5)}, {}, "do not fit"),
         ({"a.k": torch.ones(3, 3, 4)}, {}, "do not fit"),
         ({"a.q": torch.ones(3, 2, 4).long()}, {}, "do not fit"),
         ({"a.q": torch.full((3, 2, 4), torch.nan)}, {}, "NaN"),
-        ({"a.mask": torch.ones(4, 4)}, {}, "the mask (4, 4) does not fit"),
-        ({"a.scale": torch.ones(2)}, {}, "the scale is no number"),
-        ({}, {"scale": "much"}, "the scale is no number"),
+        ({"a.mask": torch.ones(4, 4)}, {}, "the mask has shape (4, 4)"),
+        ({"a.scale": torch.ones(2)}, {}, "the scale is not a number"),
+        ({}, {"scale": "much"}, "the scale is not a number"),
         ({}, {"causal": "perhaps"}, "causal is 'perhaps'"),
     ],
 )

@@ -182,7 +182,10 @@ def test_what_may_not_be_read_is_skipped_or_said_to_be_so(
 def test_a_folder_that_is_gone_is_one_line(tmp_path: Path) -> None:
     shell = f"cd '{tmp_path}' && mkdir gone && cd gone && rmdir ../gone && exec \"$@\""
     status, said = ended(process("sh", "-c", shell, "sh", *command("models")))
-    line = "attnlens: the folder that this runs in is gone; change to another, and run it again\n"
+    line = (
+        "attnlens: the current folder was deleted; change to another folder, "
+        "and run the command again\n"
+    )
     assert (status, said) == (2, line)
 
 
@@ -197,7 +200,7 @@ def test_too_little_memory_is_one_line(sample_match_path: Path) -> None:
     status, said = ended(process(*words, preexec_fn=little))
     assert (status, said.count("\n")) == (2, 1)
     assert said.startswith("attnlens: there is not enough memory")
-    assert said.endswith("; free some, or raise ulimit -v\n")
+    assert said.endswith("; free memory, or raise the limit (ulimit -v)\n")
 
 
 # Other processes, and signals --------------------------------------------------------------------
@@ -244,7 +247,7 @@ def test_a_file_of_audits_has_one_writer(attnlens_here: Here) -> None:
     assert holder.stdout.readline() == b"True\n"
     words = ("audit", folder, "--texts", "texts.txt", "--out", out)
     refusal = attnlens_here.refused(*words)
-    remedy = "wait until that has ended, or give another --out"
+    remedy = "wait until that process has ended, or give another --out"
     assert refusal == f"attnlens: {out}: is being written by another process; {remedy}\n"
     assert out.read_bytes() == b'{"model":'
     holder.kill()

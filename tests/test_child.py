@@ -64,7 +64,7 @@ def test_beyond_its_bounds_it_is_one_line(
     with pytest.raises(InputError) as caught:
         ask(name, replace(BOUNDS, **changes), **question)
     text = str(caught.value)
-    assert text.startswith(f"a.bin: takes more than {words}")
+    assert text.startswith(f"a.bin: opening it takes more than {words}")
     assert text.endswith("; bring less")
 
 
@@ -96,7 +96,7 @@ def test_errors_come_over_as_they_were() -> None:
         InputError, match=r"^a\.bin: cannot be opened \(ZeroDivisionError: by nought"
     ):
         ask("raised", kind="fault")
-    with pytest.raises(InputError, match=r"ended with signal 6: .*; bring less"):
+    with pytest.raises(InputError, match=r"ended with signal 6, .*; bring less"):
         ask("crashed")
 
 
@@ -153,7 +153,7 @@ def test_a_folder_that_brings_code_is_refused(tmp_path: Path, name: str, wish: s
         (tmp_path / file).write_text("{}")
     check_model(str(tmp_path))
     (tmp_path / name).write_text(f'{{"architectures": ["A"], {wish}}}')
-    with pytest.raises(InputError, match=f"{name}: asks for code of its own to be run"):
+    with pytest.raises(InputError, match=f"{name}: requires its own code to be run"):
         check_model(str(tmp_path))
 
 
@@ -169,7 +169,7 @@ def test_code_of_a_folder_never_runs(tmp_path: Path) -> None:
         done = subprocess.run(words, cwd=tmp_path, input=b"y\ny\ny\n", capture_output=True)
         err = done.stderr.decode()
         assert (done.returncode, done.stdout, err.count("\n")) == (2, b"", 1)
-        assert f"{os.path.join('model', 'config.json')}: asks for code of its own to be run" in err
+        assert f"{os.path.join('model', 'config.json')}: requires its own code to be run" in err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model"]
 
 
@@ -182,7 +182,7 @@ def test_an_index_names_files_of_its_folder_only(tmp_path: Path, part: str) -> N
     index.write_text(json.dumps({"weight_map": {"w": "model.safetensors"}}))
     check_model(str(tmp_path))
     index.write_text(json.dumps({"weight_map": {"w": part}}))
-    with pytest.raises(InputError, match=f"names the part {part!r}, which is not a file of the"):
+    with pytest.raises(InputError, match=f"names the weight file {part!r}, which is not in the"):
         check_model(str(tmp_path))
 
 

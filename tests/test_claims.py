@@ -216,9 +216,12 @@ def test_little_to_compare_with_and_nothing_to_tell_apart() -> None:
 def test_groups_must_cover_every_item_once() -> None:
     predict = additive(np.zeros((3, 2)))
     for groups, told in (
-        ({"a": [0, 1], "b": [1, 2]}, "item 1 is in groups twice; put every item in one"),
-        ({"a": [0], "b": [2]}, "item 1 is in no group; put every item in one group"),
-        ({"a": [0, 1, 2, 9]}, "item 9 does not exist; put every"),
+        (
+            {"a": [0, 1], "b": [1, 2]},
+            "item 1 is listed twice in the groups; put every item into exactly one",
+        ),
+        ({"a": [0], "b": [2]}, "item 1 is in no group; put every item into exactly one group"),
+        ({"a": [0, 1, 2, 9]}, "item 9 is not an item of the model; put every"),
     ):
         assert refused(InputError, contributions, predict, groups, range(3)).startswith(told)
         message = refused(InputError, gather, predict, [], groups, items=range(3))
@@ -353,7 +356,7 @@ def test_no_p_comes_out_of_what_is_no_number() -> None:
     usual = {MODEL: dict.fromkeys(ITEMS, (math.nan, 1.0))}
     trial: Trial[Claim] = Trial({MODEL: AblationSite(GOOD, ITEMS)}, seed=0, usual=usual)
     message = refused(InputError, trial.compare, [claim(103)])
-    assert "is not a finite number; give usual effects above 0" in message
+    assert "is not a finite number; make every usual effect larger than 0" in message
 
 
 def test_one_claim_of_a_family_is_first() -> None:

@@ -42,7 +42,7 @@ def test_an_id_that_chooses_nothing_is_dropped_with_the_reason() -> None:
     assert [clause.id for clause in rendered.clauses] == ["claim1", "caution1"]
     reasons = [entry.reason for entry in rendered.dropped]
     assert reasons[0].startswith("there is no such id; nearest: claim")
-    assert reasons[1:] == ["it stands twice", "there is no such id"]
+    assert reasons[1:] == ["it is repeated", "there is no such id"]
     assert "\x1b" not in rendered.dropped[2].id
     assert len(rendered.dropped[2].id) < 70
 

@@ -169,7 +169,7 @@ def test_predict_skips_what_cannot_be_read_when_told_to(
     answer = attnlens_here("predict", spoilt, sample_match_path, "--on-error", "skip")
     assert answer.status == 0
     assert answer.out == attnlens_here.good("predict", sample_match_path)
-    assert answer.err.splitlines()[0] == "attnlens: skipped 1 files:"
+    assert answer.err.splitlines()[0] == "attnlens: skipped 1 file:"
     assert "malformed.csv:61:" in answer.err.splitlines()[1]
 
 
@@ -181,7 +181,9 @@ def test_without_a_ball_the_one_that_moved_the_match_most_is_explained(
     answer = attnlens_here("explain", sample_match_path, "--no-evidence", "--json")
     ball = json.loads(answer.out)["ball"]
     assert (ball["innings"], ball["index"]) == (most["innings"], most["index"])
-    assert answer.err.startswith(f"attnlens: no --ball given: ball {most['innings']}:")
+    assert answer.err.startswith(
+        f"attnlens: no --ball was given, so one was chosen: ball {most['innings']}:"
+    )
     assert answer.err.count("\n") == 1
     of_first = [entry for entry in told["ledger"] if entry["innings"] == 1]
     most = max(of_first, key=lambda entry: abs(entry["points"]))

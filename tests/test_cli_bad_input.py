@@ -31,7 +31,7 @@ def complaint(here: Here, *arguments: str | Path) -> str:
     assert answer.err.endswith("\n")
     assert answer.err.count("\n") == 1
     assert "Traceback" not in answer.err
-    assert "a fault of ours" not in answer.err
+    assert "a bug in attnlens" not in answer.err
     assert "; " in answer.err, "says what to do"
     return answer.err.removeprefix("attnlens: ").rstrip("\n")
 
@@ -46,7 +46,7 @@ NO_MATCHES = [
     (
         "returns.csv",
         lambda sample: b"\r".join(sample.read_bytes().splitlines()),
-        "returns.csv:1: its lines end in a carriage return alone; save it with",
+        "returns.csv:1: its lines end in a carriage return only; save it with",
     ),
 ]
 
@@ -127,8 +127,12 @@ def test_a_model_that_cannot_be_used(
 def test_a_place_that_cannot_be_written(attnlens_here: Here, sample_match_path: Path) -> None:
     Path("folder.csv").mkdir()
     for out, problem in (
-        ("nowhere/a.csv", "nowhere/a.csv: its folder does not exist; make the folder first"),
-        ("folder.csv", "folder.csv: is a directory; give a file to write"),
+        (
+            "nowhere/a.csv",
+            "nowhere/a.csv: cannot be created, because its folder does not exist; "
+            "create the folder first",
+        ),
+        ("folder.csv", "folder.csv: is a directory; give the name of a file"),
     ):
         for words in (["explain", sample_match_path, "--ball", "47"], ["schema"]):
             assert complaint(attnlens_here, *words, "--out", out) == problem
@@ -137,7 +141,10 @@ def test_a_place_that_cannot_be_written(attnlens_here: Here, sample_match_path: 
 @pytest.mark.skipif(not Path("/dev/null").exists(), reason="no /dev/null on this system")
 def test_a_device_is_never_replaced(attnlens_here: Here) -> None:
     line = complaint(attnlens_here, "schema", "--out", "/dev/null")
-    assert line == "/dev/null: is a device or a pipe; leave --out out and redirect stdout"
+    assert (
+        line == "/dev/null: is a device or a pipe, which the output would replace; "
+        "leave --out out and redirect stdout"
+    )
     assert not Path("/dev/null").is_file()
 
 
@@ -157,7 +164,7 @@ def test_a_link_to_nothing_in_a_folder_is_told(
     Path("season/gone.json").symlink_to("nowhere.json")
     Path("season/match.csv").write_bytes(sample_match_path.read_bytes())
     line = complaint(attnlens_here, "match", "season")
-    assert line.startswith("season/gone.json: a link to a file that is not there; ")
+    assert line.startswith("season/gone.json: is a link to a file that does not exist; ")
     answer = attnlens_here("match", "season", "--on-error", "skip")
     assert (answer.status, "Copperfield" in answer.out, "gone.json" in answer.err) == (
         0, True, True)  # fmt: skip

@@ -348,13 +348,13 @@ def test_a_match_that_is_being_played_grows_on_the_page(
         for broken, words in (
             ("".join(lines[:33]) + lines[33][:30], "the file may be cut short"),
             ("nothing to do with cricket\n", "not a match file"),
-            ("".join(lines[:12]), "live.csv: holds 11 balls, where there were 32"),
+            ("".join(lines[:12]), "live.csv: contains 11 balls now, fewer than the 32 before"),
         ):
             path.write_text(broken, encoding="utf-8")
             expect(state).to_contain_text(words)
             assert str(tmp_path) not in state.text_content()
         path.unlink()
-        expect(state).to_contain_text("live.csv: is not there any more")
+        expect(state).to_contain_text("live.csv: the file no longer exists")
         assert page.locator(".slider").get_attribute("aria-valuemax") == "32"
         path.write_text("".join(lines[:34]), encoding="utf-8")
         expect(page.locator(".slider")).to_have_attribute("aria-valuemax", "33")

@@ -215,7 +215,9 @@ def test_a_malformed_callback_is_a_line_and_no_traceback(server: Server) -> None
     deep = b"[" * 100_000
     for body in (b"", b"[", deep, *(json.dumps(row).encode() for row in broken)):
         status, said = server.post("/_dash-update-component", body, **JSON)
-        assert (status, said) == (400, {"error": "that is no callback of this page"}), body
+        assert (status, said) == (400, {"error": "the request is not a callback of this page"}), (
+            body
+        )
 
 
 def test_an_outcome_that_is_asked_for_is_what_claims_and_words_are_about(server: Server) -> None:
@@ -375,7 +377,9 @@ def test_all_uploads_together_are_bounded(monkeypatch: pytest.MonkeyPatch) -> No
     items = [pages.upload(f"{number}.txt", io.BytesIO(b"x" * 40)) for number in range(3)]
     assert len({item.key for item in items}) == 3
     assert [pages.get(item.key) for item in items] == [None, *items[1:]]
-    with pytest.raises(InputError, match=r"^4\.txt: is too large to be kept open; name it in"):
+    with pytest.raises(
+        InputError, match=r"^4\.txt: is too large for an upload to be kept open; open it from"
+    ):
         pages.upload("4.txt", io.BytesIO(b"x" * 101))
     many = [pages.upload(f"{number}", io.BytesIO()) for number in range(70)]
     assert sum(pages.get(item.key) is not None for item in many) == 64
@@ -474,7 +478,9 @@ def test_heads_across_matches_are_shown_from_their_file(
         assert server.get("/heads.json?head=whole-99")[0] == 404
     (tmp_path / "other.json").write_text('{"scales": [{"heads": [{}]}]}')
     error = attnlens_here.refused("dashboard", sample_match_path, "--heads", "other.json")
-    assert error.startswith("attnlens: other.json: is not a document of heads; write one")
+    assert error.startswith(
+        "attnlens: other.json: is not a document that `attnlens lab heads --json` wrote; write one"
+    )
 
 
 def test_a_taken_port_and_a_bad_file_are_one_line(
@@ -486,7 +492,7 @@ def test_a_taken_port_and_a_bad_file_are_one_line(
         port = listener.getsockname()[1]
         words = ("dashboard", sample_match_path, "--no-browser", "--port", port)
         assert attnlens_here.refused(*words) == (
-            f"attnlens: port {port} of 127.0.0.1 is taken; give another with --port\n"
+            f"attnlens: port {port} of 127.0.0.1 is already in use; give another --port\n"
         )
     (tmp_path / "bad.csv").write_text("a,b\n1,2\n")
     error = attnlens_here.refused("dashboard", "bad.csv", "--no-browser")

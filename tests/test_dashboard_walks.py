@@ -159,7 +159,7 @@ def test_a_match_without_a_curve_and_one_without_a_ball_have_pages(
         at(page, ".curve").to_have_count(0)
         assert page.locator("#surprises").bounding_box()["width"] > 1000
         opened(page, server, "/match/empty")
-        at(page, ".caution").to_contain_text("the file has no ball")
+        at(page, ".caution").to_contain_text("the file contains no ball")
         at(page, "#story section").to_have_count(0)
 
 
@@ -174,7 +174,7 @@ def test_a_folder_of_many_matches_says_that_only_some_are_open(
     page = new_page()
     with serving(tmp_path, "many") as server:
         page.goto(server.url)
-        at(page, "#matches .lead").to_have_text("many: only the first 200 matches are opened")
+        at(page, "#matches .lead").to_have_text("many: only the first 200 matches were opened")
         at(page, "#matches .cards a").to_have_count(200)
 
 

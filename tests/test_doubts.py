@@ -115,7 +115,7 @@ def test_a_refusal_names_the_line_of_the_ball(tmp_path: Path, sound: list[str]) 
     name = next(line for line in ball if '"batter"' in line).split('"')[3]
     assert any(f'"non_striker": "{name}"' in line for line in ball)
     place = f"innings {caught.value.doubt.innings}, ball {caught.value.doubt.ball}"
-    assert f"{place}: {name} is at both ends, which cannot be; " in str(caught.value)
+    assert f"{place}: {name} is at both ends, which cannot happen in a match; " in str(caught.value)
 
 
 @pytest.mark.parametrize("blank", [False, True])
@@ -147,11 +147,11 @@ def test_the_check_lists_every_doubt_and_every_refusal(
     (folder / "d.json").write_text(sound[0])
     assert main(["match", "--check", str(folder / "d.json"), str(folder / "c.json")]) == 0
     said = capsys.readouterr()
-    assert said.err == "attnlens: 2 matches: 1 doubted, 0 refused\n"
+    assert said.err == "attnlens: 2 matches: 1 with doubts, 0 refused\n"
     assert said.out.startswith(f"{folder / 'c.json'}: innings ")
     assert main(["match", "--check", "--json", str(folder)]) == 1
     said = capsys.readouterr()
-    assert said.err == "attnlens: 4 matches: 2 doubted, 1 refused\n"
+    assert said.err == "attnlens: 4 matches: 2 with doubts, 1 refused\n"
     rows = json.loads(said.out)
     told = {(Path(row["file"]).name, row["kind"], row["refused"]) for row in rows}
     expected = {("a.json", "over-numbers", False), ("b.json", "both-ends", True)}
@@ -164,7 +164,7 @@ def test_the_check_lists_every_doubt_and_every_refusal(
     (folder / "e.json").write_text("{")
     assert main(["match", "--check", str(folder)]) == 1
     said = capsys.readouterr()
-    assert "2 doubted, 2 refused" in said.err
+    assert "2 with doubts, 2 refused" in said.err
     assert f"refused: {folder / 'e.json'}:1: " in said.out
 
 

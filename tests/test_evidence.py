@@ -277,7 +277,9 @@ def test_what_cannot_be_explained() -> None:
     beyond = BallReference(1, len(MATCH.innings[0].deliveries) + 1)
     with pytest.raises(BallNotFoundError, match=r"has not been bowled in this file; name a ball"):
         explain_ball(MATCH, beyond, PREDICTOR)
-    with pytest.raises(InputError, match="no outcome '7'; choose one of 0 1 2 3 4 5 6 W wd nb"):
+    with pytest.raises(
+        InputError, match="'7' is not an outcome; choose one of 0 1 2 3 4 5 6 W wd nb"
+    ):
         explain_ball(MATCH, find_ball(MATCH, 3), PREDICTOR, outcome="7")
 
 

@@ -116,10 +116,10 @@ def test_finished_matches_are_not_explained_again(
 @pytest.mark.parametrize(
     ("more", "problem"),
     [
-        (("--outcome", "4"), "was written with another outcome"),
-        (("--model", "measured"), "was written with another model"),
-        (("--ball", "3"), "--ball is not for --all --out DIR"),
-        (("--format", "html"), "--all --out writes Parquet files to a folder"),
+        (("--outcome", "4"), "was written with a different outcome"),
+        (("--model", "measured"), "was written with a different model"),
+        (("--ball", "3"), "--ball cannot be combined with --all --out DIR"),
+        (("--format", "html"), "--all --out writes Parquet files into a folder"),
     ],
 )
 def test_other_options_into_the_same_folder_are_refused(
@@ -135,10 +135,16 @@ def test_other_options_into_the_same_folder_are_refused(
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (("a.csv", "b.csv", "--ball", "3"), "several matches need a folder; add --all --out DIR"),
-        (("a.csv", "--all", "--workers", "2"), "--workers and --ray need a folder"),
+        (
+            ("a.csv", "b.csv", "--ball", "3"),
+            "several matches can be explained only into a folder; add --all --out DIR",
+        ),
+        (
+            ("a.csv", "--all", "--workers", "2"),
+            "--workers and --ray work only when the answers go to a folder",
+        ),
         (("nothing.zip", "--all", "--out", "out"), "nothing.zip: no such file"),
-        ((".", "--all", "--out", "out"), "out: lies in a folder of matches that is read"),
+        ((".", "--all", "--out", "out"), "out: is inside a folder whose matches are read"),
     ],
 )
 def test_what_cannot_be_exported_is_said_in_one_line(
@@ -181,11 +187,11 @@ def test_a_history_dates_the_ratings_and_its_damaged_files_are_said(
     asked = (*words(Path("match.csv"), "out"), "--history", "past.zip")
     answer = attnlens_here(*asked)
     assert (answer.status, answer.out) == (0, "")
-    assert answer.err.startswith("attnlens: the history lacks past.zip::cut.csv:")
+    assert answer.err.startswith("attnlens: a file of the history was left out: past.zip::cut.csv:")
     assert answer.err.count("\n") == 1
     [path] = Path("out").iterdir()
     session = attnlens.Session(history="past.zip")
-    with pytest.warns(UserWarning, match="of the history cannot be read"):
+    with pytest.warns(UserWarning, match="of the history could not be read"):
         chances = session.predict("match.csv")["p_4"]
     assert (pandas.read_parquet(path)["p_4"] - chances).abs().max() < 1e-6
 

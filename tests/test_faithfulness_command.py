@@ -152,7 +152,7 @@ def test_the_wider_sample_is_of_balls_from_anywhere(
         losses[row] = -np.log(under_masks(predictor.model, batch, masks)[:, actual])
     for name, mean in zip(("intact", "hide_all"), losses.mean(0), strict=True):
         assert wider[name].value == pytest.approx(mean, abs=1e-5)
-    with pytest.raises(InputError, match="no ball has 36 before it"):
+    with pytest.raises(InputError, match="no ball has 36 balls before it"):
         measure(predictor.model, [], balls=3)
 
 

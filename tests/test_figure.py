@@ -60,13 +60,13 @@ def test_names_are_no_markup() -> None:
 
 
 def test_what_is_no_figure_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(InputError, match="one record, not of a Recording; give recording"):
+    with pytest.raises(InputError, match="one record, but got a Recording; give recording"):
         attnlens.figure(attnlens.Recording([whole_record()]))  # type: ignore[arg-type]
     many = attnlens.AttentionRecord("a", 0, torch.zeros(5, 13, 2, 2), AXES)
-    with pytest.raises(InputError, match=r"65 heat maps with 260 weights.*choose some"):
+    with pytest.raises(InputError, match=r"65 heat maps with 260 weights.*select some"):
         attnlens.figure(many)
     none = attnlens.AttentionRecord("a", 0, torch.zeros(1, 1, 0, 3), AXES)
-    with pytest.raises(InputError, match="a: holds no weights"):
+    with pytest.raises(InputError, match="a: the record contains no weights"):
         attnlens.figure(none)
     monkeypatch.setitem(sys.modules, "plotly.express", None)
     with pytest.raises(InputError, match="is not installed; run: pip install plotly"):

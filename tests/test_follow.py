@@ -141,7 +141,11 @@ def test_each_new_ball_is_told_and_another_match_begins_anew(tmp_path: Path) -> 
     process = followed(tmp_path)
     assert process.stdout is not None
     first = json.loads(process.stdout.readline())
-    assert (first["bowled"], first["next"], first["waiting"]) == ([], None, "a new over begins")
+    assert (first["bowled"], first["next"], first["waiting"]) == (
+        [],
+        None,
+        "the next ball begins an over, and the file does not name its bowler",
+    )
     with path.open("a", encoding="utf-8") as file:
         file.write(LINES[38][:20])
         file.flush()
@@ -152,7 +156,7 @@ def test_each_new_ball_is_told_and_another_match_begins_anew(tmp_path: Path) -> 
     third = json.loads(process.stdout.readline())
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (0, "")
-    assert err == "attnlens: another match is in the file now: x�y\n"
+    assert err == "attnlens: the file now contains another match: x�y\n"
     assert (third["bowled"], third["corrected"]) == ([], False)
     assert [one["index"] for one in second["bowled"]] == [38]
     assert second["next"]["ball"]["index"] == 39
@@ -178,9 +182,12 @@ def test_what_was_unlikely_is_not_told_as_impossible() -> None:
     [
         (["missing.csv", "--follow"], "no such file"),
         (["bad.csv", "--follow"], "bad.csv"),
-        (["match.csv", "--follow", "--ball", "47"], "--follow explains the ball not yet bowled"),
-        (["match.csv", "--follow", "--bowler", "X"], "not --bowler"),
-        (["match.csv", "--ball", "4", "--idle", "3"], "--idle is for --follow"),
+        (
+            ["match.csv", "--follow", "--ball", "47"],
+            "--follow explains only the ball that is not yet bowled",
+        ),
+        (["match.csv", "--follow", "--bowler", "X"], "so --bowler cannot be given"),
+        (["match.csv", "--ball", "4", "--idle", "3"], "--idle works only with --follow"),
         (["match.csv", "--follow", "--idle", "-1"], "'-1' is not a number from 0 to"),
     ],
 )
@@ -216,12 +223,15 @@ def test_a_followed_match_keeps_its_last_good_state_and_says_why(tmp_path: Path)
     good = followed.as_of
     for content, wrong in (
         ("no match at all\n", "match.csv: "),
-        (None, "match.csv: is not there any more"),
+        (None, "match.csv: the file no longer exists"),
         ("", "match.csv: the file is empty"),
         ("".join(LINES[:1]), "match.csv: has a header and no deliveries"),
-        (NO_BALL, "match.csv: holds no ball any more"),
-        ("".join(LINES[:11]), "match.csv: holds 10 balls, where there were 30"),
-        ("".join(LINES[:31]).replace("Copperfield", "Elsewhere"), "match.csv: holds another match"),
+        (NO_BALL, "match.csv: contains no ball any more"),
+        ("".join(LINES[:11]), "match.csv: contains 10 balls now, fewer than the 30 before"),
+        (
+            "".join(LINES[:31]).replace("Copperfield", "Elsewhere"),
+            "match.csv: contains another match",
+        ),
     ):
         assert later(content) is None
         assert (followed.trouble or "").startswith(wrong), content

@@ -78,7 +78,7 @@ def test_what_is_wrong_with_one_match_of_a_table_leaves_the_others(table: Path) 
     assert [error.line for error in skipped] == [in_a + 1, in_d + 1]
     with pytest.raises(MatchFileError, match="this row has"):
         list(read_matches(table))
-    with pytest.raises(InputError, match="on_error is 'ignore'; it is stop or skip"):
+    with pytest.raises(InputError, match="on_error is 'ignore', but must be stop or skip"):
         read_matches(table, on_error="ignore")  # type: ignore[arg-type]  # the point
 
 
@@ -113,7 +113,7 @@ def test_folders_and_zips_are_read_in_order(tmp_path: Path) -> None:
 
 
 def test_an_empty_folder_and_a_missing_source_are_errors(tmp_path: Path) -> None:
-    with pytest.raises(MatchFileError, match="there are no match files in it"):
+    with pytest.raises(MatchFileError, match="there are no match files in this folder or zip"):
         list(read_matches(tmp_path))
     with pytest.raises(MatchFileError, match="no such file"):
         read_matches(tmp_path / "none", on_error="skip")
@@ -203,7 +203,9 @@ def refusals(archive: Path) -> list[str]:
 def test_paths_out_of_the_zip_are_refused(tmp_path: Path, name: str) -> None:
     archive = hostile_zip(tmp_path, name)
     before = sorted(tmp_path.iterdir())
-    assert refusals(archive) == ["this member's name leads out of the zip; it is not read"]
+    assert refusals(archive) == [
+        "the name of this file in the zip leads out of the zip, so it is not read"
+    ]
     assert sorted(tmp_path.iterdir()) == before
     assert not (tmp_path.parent / "up.json").exists()
 
@@ -211,8 +213,8 @@ def test_paths_out_of_the_zip_are_refused(tmp_path: Path, name: str) -> None:
 def test_members_of_one_name_are_refused(tmp_path: Path) -> None:
     with pytest.warns(UserWarning, match="Duplicate name"):
         archive = hostile_zip(tmp_path, "m.json", "m.json", "n.json", "./n.json")
-    assert set(refusals(archive)) == {"the zip has two members of this name"}
-    assert "two members of this name" in problem(f"{archive}::m.json")
+    assert set(refusals(archive)) == {"the zip contains two files of this name"}
+    assert "two files of this name" in problem(f"{archive}::m.json")
 
 
 def test_encrypted_members_are_refused(tmp_path: Path) -> None:
@@ -233,13 +235,15 @@ def test_links_are_refused(tmp_path: Path) -> None:
     link = zipfile.ZipInfo("link.json")
     link.external_attr = 0o120777 << 16
     archive = hostile_zip(tmp_path, link, text="/etc/passwd")
-    assert refusals(archive) == ["is a link, which is not followed"]
+    assert refusals(archive) == ["is a symbolic link, which attnlens does not follow"]
 
 
 @pytest.mark.parametrize("name", ["bomb.json", "bomb.csv", "bomb.zip"])
 def test_bombs_are_refused(tmp_path: Path, name: str) -> None:
     archive = hostile_zip(tmp_path, name, text="0" * (32 * 2**20))
-    assert refusals(archive) == ["unpacks to more than 300 times its size, as no match does"]
+    assert refusals(archive) == [
+        "unpacks to more than 300 times its size, which no match file does"
+    ]
 
 
 def test_a_member_larger_than_it_says_is_refused(tmp_path: Path) -> None:
@@ -267,7 +271,7 @@ def test_a_zip_of_very_many_members_is_refused(
 ) -> None:
     archive = hostile_zip(tmp_path, *(f"{number}.json" for number in range(30)))
     monkeypatch.setattr(files, "_MAX_MEMBERS", 20)
-    assert problem(archive) == "t.zip: has more than 20 members"
+    assert problem(archive) == "t.zip: contains more than 20 files"
 
 
 def test_a_name_with_the_separator_is_still_a_file(tmp_path: Path) -> None:

@@ -50,7 +50,9 @@ def test_csv2_without_its_info_says_what_is_not_known(
     ]
     assert match.innings[1].target == whole.innings[1].target
     assert match.innings[0].deliveries[0].batter.id is None
-    assert match.notes[0] == ("there is no _info.csv beside it: result, toss and ids are not known")
+    assert match.notes[0] == (
+        "there is no _info.csv file next to the match, so result, toss and ids are unknown"
+    )
 
 
 def test_csv2_is_read_by_column_name(tmp_path: Path, sample_match_path: Path) -> None:
@@ -101,7 +103,7 @@ def test_a_file_too_large_to_hold_is_refused(
     large = tmp_path / "large.json"
     large.write_bytes(b"{" + b" " * 2**20)
     monkeypatch.setattr(files, "_MAX_BYTES", 2**20)
-    assert "larger than 1 MB, which no match is" in problem(large)
+    assert "larger than 1 MB, which no match file is" in problem(large)
 
 
 HEAD = """version,1.3.0
@@ -158,8 +160,8 @@ def test_sixteen_fields_are_read(path: Path) -> None:
         ("0.4", "0.3", False, "nb", 5),
     ]
     assert second.deliveries[0].wickets == (Wicket("run out", Player("Dov")),)
-    assert "a ball of this format has room for one wicket only" in match.notes
-    assert "fielders are not in this version of the format" in match.notes
+    assert "this format can contain only one wicket per ball" in match.notes
+    assert "this version of the format does not contain fielders" in match.notes
 
 
 def test_twenty_one_fields_are_read(tmp_path: Path) -> None:
@@ -173,7 +175,7 @@ def test_twenty_one_fields_are_read(tmp_path: Path) -> None:
     assert match.match_id == "wi_5"
     assert (balls[0].non_boundary, balls[0].boundary) == (True, False)
     assert balls[2].wickets == (Wicket("caught", Player("Ana"), ("Dov", "Fay")),)
-    assert "fielders are not in this version of the format" not in match.notes
+    assert "this version of the format does not contain fielders" not in match.notes
     assert match.innings[1].super_over is False
 
 
@@ -223,8 +225,12 @@ def test_a_label_that_is_wrong_in_another_way_stays(tmp_path: Path) -> None:
         # Only the last match shows which of the two comes first.
         (["05-10-2023", "20-10-2023"], [(2023, 10, 5), (2023, 10, 20)], "read day first, as other"),
         (["10/05/2023", "10/20/2023"], [(2023, 10, 5), (2023, 10, 20)], "read month first, as oth"),
-        (["05-10-2023", "07-10-2023"], [(2023, 10, 5), (2023, 10, 7)], "read day first, a guess"),
-        (["05/10/23"], [(2023, 10, 5)], "read day first, a guess"),
+        (
+            ["05-10-2023", "07-10-2023"],
+            [(2023, 10, 5), (2023, 10, 7)],
+            "read day first, which is a guess",
+        ),
+        (["05/10/23"], [(2023, 10, 5)], "read day first, which is a guess"),
     ],
 )
 def test_dates_with_the_year_last(
@@ -245,7 +251,7 @@ def test_a_date_that_is_none_is_refused(tmp_path: Path) -> None:
 def test_a_table_without_line_ends_is_refused_quickly(tmp_path: Path) -> None:
     path = tmp_path / "m.csv"
     path.write_text(HEADER + row("1", "2023-10-05", "0.1") * 5000, encoding="utf-8")
-    assert "columns; its line may not end" in problem(path)
+    assert "columns; its line may have no end" in problem(path)
 
 
 @pytest.mark.parametrize(

@@ -51,14 +51,16 @@ def test_extras_counted_twice_are_taken_out(tmp_path: Path) -> None:
     ] == [(4, 0, "4"), (0, 1, "wd"), (2, 1, "nb")]
     assert match.innings[0].total == 8
     assert (
-        "batsman_runs contains the extras, which total_runs adds again: they were taken out of "
-        "2 balls, so totals are lower than the file's"
+        "batsman_runs contains the extras, and total_runs adds them again; they were subtracted on "
+        "2 balls, so totals are lower than in the file"
     ) in match.notes
 
 
 def test_extras_that_cannot_be_told_are_refused(tmp_path: Path) -> None:
     rows = [ball_2019(1, wide=1, bat=1), ball_2019(2, wide=1)]
-    assert "so the score cannot be told" in problem(written(tmp_path / "d.csv", OF_2019, rows))
+    assert "so the score cannot be determined" in problem(
+        written(tmp_path / "d.csv", OF_2019, rows)
+    )
     rows = [ball_2019(1, noball=1, bat=1)]
     assert "the match has no wide, bye or leg bye" in problem(
         written(tmp_path / "d.csv", OF_2019, rows)
@@ -176,10 +178,13 @@ def test_results_beside_it_are_joined_by_id_and_sides(tmp_path: Path) -> None:
     written(tmp_path / "matches.csv", header, [row.replace("Blues", "Greens")])
     match = read_match(path)
     assert match.outcome == {}
-    assert "Greens v Red is the match 8 in the table of results beside it: not used" in match.notes
+    assert (
+        "Greens v Red is the match 8 in the table of results next to it, so that result was not "
+        "used" in match.notes
+    )
     assert problem(tmp_path / "matches.csv") == (
-        "matches.csv: this table has the results; the balls are in the deliveries file beside "
-        "it; give that file"
+        "matches.csv: this table contains only the results; the balls are in the deliveries file "
+        "next to it; give the deliveries file"
     )
     assert [one.match_id for one in read_matches(tmp_path)] == ["8"]
 
@@ -226,7 +231,7 @@ def test_2019_equals_the_json_but_where_super_overs_lack_balls(shared_data: Path
         (other,) = [other for other in day if sides(other) == sides(match)]
         compared += 1
         assert figures(match)[:2] == figures(other)[:2]
-        lacking = any("lack balls in this layout" in note for note in match.notes)
+        lacking = any("in this layout, super overs of 2018" in note for note in match.notes)
         assert lacking == (figures(match) != figures(other))
         different |= {match.match_id} if lacking else set()
     assert (compared, different) == (49, {"11146", "11342"})
@@ -237,6 +242,6 @@ def test_totals_of_2025_that_fall_short_are_told(shared_data: Path) -> None:
     match = read_match(f"{place}::2")
     assert (match.innings[0].total, match.innings[1].target) == (285, 287)
     assert (
-        "innings 1: the balls add up to 285/6, and the table of results says 286/6: balls or "
+        "innings 1: the balls add up to 285/6, but the table of results says 286/6, so balls or "
         "runs are missing or doubled in the file"
     ) in match.notes

@@ -90,7 +90,7 @@ def test_what_is_wrong_is_told_with_what_the_facts_hold() -> None:
             {
                 "text": "What a year.",
                 "answer": "not read",
-                "what": "no number and no name that can be checked",
+                "what": "no number and no name that can be compared",
                 "nearest": None,
                 "pointer": None,
             },
@@ -133,7 +133,7 @@ def test_what_can_be_given_as_facts(data: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("message", "sources"),
     {
-        "holds no facts": ({}, "{}", [], 3, None, b"\xff\xfe"),
+        "contains no facts": ({}, "{}", [], 3, None, b"\xff\xfe"),
         "is neither JSON nor CSV": ("no", "", "{1: 2}", "a,b\n" + "9" * 5000 + ",1"),
         "has no header": ("1,2\n3,4",),
         "nested too deeply": ("[" * 100_000,),
@@ -233,7 +233,7 @@ def test_the_command_tells_what_is_not_borne_out(here: Here) -> None:
     told = here("check", "rivers.csv", "bad.md")
     assert (told.status, told.err) == (1, "")
     assert told.out.startswith("1 of 2 statements read\n\nnot borne out: 1\n  The level at")
-    assert 'number "2.87"; the facts hold 3.42 (/0/level_m)' in told.out
+    assert 'number "2.87"; the data has 3.42 (/0/level_m)' in told.out
     data = json.loads(here("check", "rivers.csv", "bad.md", "--json").out)
     assert data["coverage"] == {"read": 1, "of": 2}
     assert set(data["statements"][0]) == {"text", "answer", "what", "nearest", "pointer"}
@@ -253,7 +253,7 @@ def test_strict_wants_something_read(here: Here) -> None:
         told = here("check", "rivers.csv", text, "--strict")
         assert (told.status, told.err) == (
             1,
-            "attnlens: no statement was read: nothing is borne out\n",
+            "attnlens: no statement could be read, so nothing was compared\n",
         )
     assert here("check", "rivers.csv", "good.txt", "--strict").status == 0
 
@@ -266,7 +266,7 @@ def test_strict_wants_something_read(here: Here) -> None:
         (("headless.csv", "good.txt"), "headless.csv: has no header"),
         (("rivers.csv", "bytes.txt"), "bytes.txt: is not UTF-8 text; save it as UTF-8"),
         (("bytes.txt", "good.txt"), "bytes.txt: is not UTF-8 text; save it as UTF-8"),
-        (("-", "-"), "stdin can be one of the two"),
+        (("-", "-"), "FACTS and TEXT cannot both be read from stdin"),
         (("rivers.csv", "."), ".: is a directory"),
     ],
 )
@@ -304,5 +304,5 @@ def test_hostile_names_are_only_names(attnlens_here: Here) -> None:
     (folder / "t.txt").write_text(f"{text}\n\nThe chance of a six is 93%.", "utf-8")
     shown = attnlens_here("check", "e.json", "t.txt")
     assert shown.status == 1
-    assert 'number "93%"; the facts hold' in shown.out
+    assert 'number "93%"; the data has' in shown.out
     assert not {"\u202e", "\u200b", "\x1b"} & set(shown.out)

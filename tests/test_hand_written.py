@@ -76,7 +76,7 @@ def test_the_same_operand_is_changed(name: str) -> None:
 def test_products_without_a_normalisation_are_doubted(name: str) -> None:
     model = Parts(ATTENTION[name]).eval()
     doubted = pytest.raises(
-        NothingRecordedError, match="multiply another tensor, and may be attention"
+        NothingRecordedError, match="were multiplied with another tensor and may be attention"
     )
     with doubted, record(model):
         model(X)

@@ -82,7 +82,7 @@ def test_matches_after_the_training_are_judged(
 def test_matches_inside_the_training_are_refused_unless_asked_for(
     predictor: TrainedPredictor, matches: list[Match], source: Path
 ) -> None:
-    message = "1 of the 4 matches asked for lie inside.*--allow-in-sample"
+    message = "1 of the 4 chosen matches are inside.*--allow-in-sample"
     with pytest.raises(InputError, match=message):
         held_out(predictor, [source], first=day(matches[2]))
     found = held_out(predictor, [source], first=day(matches[2]), allow_in_sample=True)
@@ -137,7 +137,7 @@ def test_ratings_of_later_days_are_told(
     alone = source / f"{matches[1].match_id}.csv"
     found = held_out(predictor, [alone], allow_in_sample=True)
     assert found.timeline is None
-    assert "ratings are the model's own" in found.notes[1]
+    assert "ratings are those of the checkpoint" in found.notes[1]
     dated = held_out(predictor, [alone], history=[source], allow_in_sample=True)
     assert len(dated.notes) == 1
     due = rate_and_encode(matches, predictor.base, Ratings())[2].arrays.ratings["bowler"]
@@ -149,7 +149,7 @@ def test_matches_that_only_the_ratings_know_are_refused(
 ) -> None:
     del predictor.card["trained_from"], predictor.card["trained_until"]
     alone = source / f"{matches[1].match_id}.csv"
-    message = "1 of the 1 matches asked for are known to the.*--model measured.*--history"
+    message = "1 of the 1 chosen matches are already included in the.*--model measured.*--history"
     with pytest.raises(InputError, match=message):
         held_out(predictor, [alone])
     assert held_out(predictor, [alone], allow_in_sample=True).timeline is None

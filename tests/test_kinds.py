@@ -94,7 +94,7 @@ def test_a_first_innings_that_rain_ended_is_flagged() -> None:
         told = flags_of(window, model, evidence=True)
         return [one.text for one in told if one.flag == "reduced_match"]
 
-    assert flags(cut, second) == [f"an innings cut short after {cut.overs_display} overs"]
+    assert flags(cut, second) == [f"this innings was cut short after {cut.overs_display} overs"]
     assert flags(cut) == []  # it may go on
     assert flags(first, second) == []
 
@@ -110,8 +110,8 @@ def test_ratings_are_stale_after_120_days(age: int, is_stale: bool) -> None:
     assert ("stale_ratings" in texts) == is_stale
     if is_stale:
         assert texts["stale_ratings"] == (
-            f"what the model knows of players and competitions is of {made.ratings.until}, {age} "
-            "days before this match; a history of the matches since then brings it up to date"
+            f"the ratings of players and competitions are from {made.ratings.until}, {age} "
+            "days before this match; give the matches since then as history to update them"
         )
         history = [dataclasses.replace(simulate_match(8), dates=(day - datetime.timedelta(1),))]
         dated = Timeline(made, history).predictor_for(match)

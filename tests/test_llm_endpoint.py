@@ -113,10 +113,10 @@ def test_what_is_no_address_is_refused(url: str) -> None:
 
 
 def test_a_name_or_a_key_where_they_may_not_be() -> None:
-    with pytest.raises(InputError, match="holds a name or a password") as caught:
+    with pytest.raises(InputError, match="contains a user name or a password") as caught:
         endpoint("https://me:secret@host/v1")
     assert "secret" not in str(caught.value)
-    with pytest.raises(InputError, match="no key has"):
+    with pytest.raises(InputError, match="no API key has"):
         endpoint("https://host/v1", key="a\nX-Header: b")
     assert KEY not in repr(endpoint("https://host/v1", key=KEY))
 

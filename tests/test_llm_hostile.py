@@ -82,7 +82,7 @@ def flood(text: str) -> Callable[[], Iterator[str]]:
 
 
 NOTHING = f"data: {json.dumps({'choices': []})}\n\n"
-ENDED = f"did not end within {DEADLINE:g} seconds"
+ENDED = f"did not complete its answer within {DEADLINE:g} seconds"
 REFUSES = HEAD.replace("200 OK", "500 No")
 HOSTILE = {
     "a drip of headers": (writes(HEAD, drip("X-A: b\r\n")), ENDED),
@@ -90,17 +90,17 @@ HOSTILE = {
     "a drip of empty events": (writes(HEAD + "\r\n", drip(NOTHING)), ENDED),
     "a drip after a refusal": (writes(REFUSES + "\r\n", drip("{")), ENDED),
     "continue, for ever": (writes("", drip("HTTP/1.1 100 Continue\r\n\r\n")), ENDED),
-    "events without end": (writes(HEAD + "\r\n", flood(NOTHING)), "sends more than any answer"),
+    "events without end": (writes(HEAD + "\r\n", flood(NOTHING)), "sends a longer answer"),
     "an event without end": (writes(HEAD + "\r\n", flood("data: a\n")), "sends an event without"),
     "a line without end": (writes(HEAD + "\r\n", flood("x")), "sends an event without an end"),
-    "empty lines without end": (writes(HEAD + "\r\n", flood("\n")), "sends more than any answer"),
-    "a header without end": (writes(HEAD + "X: ", flood("a")), "does not speak HTTP"),
-    "headers without end": (writes(HEAD, flood("X-A: b\r\n")), "does not speak HTTP"),
+    "empty lines without end": (writes(HEAD + "\r\n", flood("\n")), "sends a longer answer"),
+    "a header without end": (writes(HEAD + "X: ", flood("a")), "does not answer in HTTP"),
+    "headers without end": (writes(HEAD, flood("X-A: b\r\n")), "does not answer in HTTP"),
     "a document without end": (
         writes(HEAD.replace("text/event-stream", "application/json") + "\r\n", flood("[")),
-        "answers JSON that is nested too deeply",
+        "answers with JSON that is nested too deeply",
     ),
-    "nesting": (sends(f"data: {'[' * 900_000}\n\n"), "answers JSON that is nested too deeply"),
+    "nesting": (sends(f"data: {'[' * 900_000}\n\n"), "answers with JSON that is nested too deeply"),
     "nesting in a refusal": (writes(REFUSES + "\r\n", lambda: iter(["[" * 60_000])), "cannot"),
 }
 
@@ -161,7 +161,7 @@ def test_all_answers_of_a_narration_share_one_deadline() -> None:
         chosen_ids(endpoint, [], BANK)
         assert len(server.requests) == 2
         assert len(endpoint.deadlines) == 1
-        with pytest.raises(EndpointError, match="did not end within 900 seconds"):
+        with pytest.raises(EndpointError, match="did not complete its answer within 900 seconds"):
             ask(endpoint, [], until=time.monotonic())
         assert len(endpoint.deadlines) == 1
 

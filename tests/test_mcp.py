@@ -385,7 +385,7 @@ def test_a_text_is_read_for_a_limited_time(server: Any) -> None:
     answer = called(server, "check_text", text=sentence * 100, **BALL)
     assert answer["coverage"]["of"] == 100
     checked = attnlens.check_grounding({"a": 3}, "The a is 4. " * 3, seconds=-1)
-    assert {row.what for row in checked.statements} == {"there was no more time"}
+    assert {row.what for row in checked.statements} == {"the time limit was reached"}
 
 
 def test_hostile_names_are_only_names(server: Any) -> None:
@@ -407,7 +407,7 @@ async def greeted(client: Client) -> None:
     assert echo.startswith("innings 1, delivery 47 of 125")
     wrong = await client.call_tool("explain_ball", {"match": "/etc/passwd", "ball": "47"})
     assert wrong.is_error
-    assert "is not inside the folders that may be read (data)" in wrong.content[0].text
+    assert "is not inside the folders that the server may read (data)" in wrong.content[0].text
 
 
 def test_over_stdio(folder: Path) -> None:
@@ -448,7 +448,7 @@ def test_a_line_that_is_too_long_is_refused_unread(folder: Path) -> None:
         process.stdin.close()
     impatience.cancel()
     assert process.returncode == 0
-    assert answers["two"]["error"]["data"] == "a request of more than 4 MB is refused"
+    assert answers["two"]["error"]["data"] == "a request larger than 4 MB is refused"
     assert answers[3]["result"] == {}
     assert list(answers) == [1, "two", 3]
 

@@ -140,7 +140,9 @@ def test_a_misuse_is_told_in_one_line_with_the_choices(snapshot: Any) -> None:
 
 
 def test_a_name_that_is_not_there_is_a_key_error_too() -> None:
-    with pytest.raises(KeyError, match="no attention recorded at 'typo'; recorded: 'layers"):
+    with pytest.raises(
+        KeyError, match="no attention was recorded at 'typo'; the recorded sites are 'layers"
+    ):
         RECORDING["typo"]
     assert RECORDING.get("typo") is None
     assert "typo" not in RECORDING
@@ -198,8 +200,8 @@ def test_another_thread() -> None:
             pool.submit(model["there"], *inputs).result()
         return recording
 
-    assert "there: ran in another thread" in refused(NothingRecordedError, both, None)
-    told = "1 site ran and was not recorded: there: ran in another thread; a block is for"
+    assert "there: attention ran in another thread" in refused(NothingRecordedError, both, None)
+    told = "1 site ran and was not recorded: there: attention ran in another thread than the block"
     assert told in refused(IncompleteRecordingError, both, "here")
     both("here", include="here")
     # What was recorded here as well is not missed.
@@ -211,7 +213,7 @@ def test_the_number_expected() -> None:
     model = encoder()
     (x,) = tensors(1, 3, 12)
     recording_of(model, x, expected=2)
-    told = "3 records expected, 2 made: layers.0.self_attn 1, layers.1.self_attn 1"
+    told = "2 records were made, but expected=3: layers.0.self_attn 1, layers.1.self_attn 1"
     assert told in refused(IncompleteRecordingError, recording_of, model, x, expected=3)
     assert issubclass(IncompleteRecordingError, AttnlensError)
 
@@ -224,14 +226,14 @@ def test_some_sites_only() -> None:
     assert list(recording_of(model, x, include=["*.0.*", "layers.[2-9].*"])) == [first, last]
     assert list(recording_of(model, x, include=lambda site: "2" in site)) == [last]
     told = refused(NothingRecordedError, recording_of, model, x, include="decoder.*")
-    assert told.startswith("include matched no attention of ")
+    assert told.startswith("include= matched no attention of ")
     assert "layers.0" in told
     told = refused(IncompleteRecordingError, recording_of, model, x, include=[first, "head"])
-    assert "nothing that ran is called 'head'" in told
+    assert "include='head' matches no site that ran" in told
 
 
 def test_tensors_without_values() -> None:
-    with pytest.raises(RecordingError, match="tensors on the device meta have no values"):
+    with pytest.raises(RecordingError, match="tensors on the meta device have no values"):
         recording_of(Calls(), *(part.to("meta") for part in tensors(1, 2, 3, 4, many=3)))
 
 
@@ -367,7 +369,7 @@ def test_threads_do_not_mix(model: Any, inputs: tuple[Tensor, ...], site: str) -
         with intervene(model, hide=key):
             assert torch.equal(model(*inputs), output)
     assert not torch.equal(first, second)
-    text = f"{site}: ran in another thread; a block is for the thread it is in"
+    text = f"{site}: attention ran in another thread than the block"
     with ThreadPoolExecutor(1) as pool, told(text), intervene(model, hide=0):
         pool.submit(model, *inputs).result()
 
@@ -379,7 +381,9 @@ def test_checkpointing_is_refused_where_gradients_would_be_wrong(reentrant: bool
         lambda it, x: checkpoint(it.inner, x, use_reentrant=reentrant),
         inner=encoder(1),
     )
-    with told("inner.layers.0.self_attn: gradient checkpointing computes it again"):
+    with told(
+        "inner.layers.0.self_attn: gradient checkpointing would compute this attention again"
+    ):
         edited(model, STATES.clone().requires_grad_(), hide=0)
     if not reentrant:
         with torch.no_grad():

@@ -80,7 +80,7 @@ def test_what_no_sentence_has_is_dropped_and_reported(
 def test_a_cut_answer_is_reported(attnlens_here: Here, sample_match_path: Path) -> None:
     with serving(streams(chosen("fact2", "fact4")[:-3], reason="length")) as server:
         narration = narrate(attnlens_here, sample_match_path, server.url, *QUICK)
-    cut = "attnlens: the answer was cut at its most tokens; give more with --max-tokens\n"
+    cut = "attnlens: the answer was cut off at the token limit; raise --max-tokens\n"
     assert narration == (0, [SCORE, RATE], cut)
 
 
@@ -104,7 +104,7 @@ def test_a_refusal_is_one_line(attnlens_here: Here, sample_match_path: Path) -> 
     with serving(refuses(401, f"Incorrect API key provided: {KEY}")) as server:
         words = ("--ball", 47, "--base-url", server.url, "--llm-model", "small", *QUICK)
         error = attnlens_here.refused("narrate", sample_match_path, *words)
-    assert error.startswith(f"attnlens: {server.url}: refuses the key")
+    assert error.startswith(f"attnlens: {server.url}: rejects the API key")
     assert KEY not in error
 
 
@@ -112,7 +112,7 @@ def test_a_refusal_is_one_line(attnlens_here: Here, sample_match_path: Path) -> 
     ("act", "message"),
     [
         (keeps_silent(2.0), "did not answer within 0.4 seconds"),
-        (streams("fact2, fact4", done=False), "the connection was cut after"),
+        (streams("fact2, fact4", done=False), "the connection was closed after"),
         (streams(""), "sent an empty answer"),
     ],
 )
@@ -128,7 +128,7 @@ def test_without_an_answer_our_own_narrative_is_printed(
             )
         assert (status, lines) == (expected, own)
         assert error.startswith(f"attnlens: {server.url}: {message}")
-        assert error.endswith("this is attnlens's own narrative\n")
+        assert error.endswith("attnlens prints its own narrative instead\n")
         assert error.count("\n") == 1
 
 

@@ -85,7 +85,7 @@ def change_of_first_claim(before: float, after: float) -> Change:
 
 def every_verdict(data: Data, *, verdict: str, points: float | None = None) -> None:
     for claim in data["evidence"]:
-        claim |= {"verdict": verdict, "reason": "chance does as much"}
+        claim |= {"verdict": verdict, "reason": "random sets do as much"}
         claim["top_change"]["points"] = points or claim["top_change"]["points"]
 
 

@@ -74,7 +74,7 @@ def test_the_first_over_a_drawn_one_and_one_without_evidence(
     assert one["choice"] == {"greedy": False, "temperature": 1.5, "top_k": 4, "seed": 1}
     assert "target" in one["echo"]
     attnlens_here.good("over", sample, "--over", "3", "--no-evidence", "--out", "page.txt")
-    assert "no intervention was run" in Path("page.txt").read_text(encoding="utf-8")
+    assert "no ball was hidden" in Path("page.txt").read_text(encoding="utf-8")
 
 
 def test_an_over_of_five_balls_has_five(sample_match_path: Path) -> None:
@@ -171,7 +171,7 @@ def test_train_and_ask(attnlens_here: Here) -> None:
     assert Path("mine.safetensors").read_bytes() == before
     other = attnlens_here(*asked, "--seed", "6")
     assert other.status == 2
-    assert "a run with other settings, matches" in other.err
+    assert "a training run with other settings, matches" in other.err
     asked = ("over", f"{source}/1.json", "--over", "5", "--model", "mine.safetensors")
     assert "looked at most" in attnlens_here.good(*asked)
 
@@ -184,7 +184,7 @@ def test_a_damaged_checkpoint_is_refused(attnlens_here: Here, sample: Path) -> N
     for complaint, weights, changes in (
         *(("is damaged", tensors, {"sizes": {**about["sizes"], **size}}) for size in wrong_sizes),
         ("is damaged", tensors, {"card": {**about["card"], "token_runs": [[1.0]]}}),
-        ("trained on other features", tensors, {"tokens": ["x"]}),
+        ("trained on features that this version does not compute", tensors, {"tokens": ["x"]}),
         ("update attnlens", tensors, {"format": 9}),
         ("is damaged", less, {}),
     ):

@@ -162,7 +162,10 @@ def test_shares_that_no_queries_and_keys_gave_are_told_until_they_are_named() ->
     with record(model, expected=1) as recording:
         model(x)
     (note,) = recording.notes
-    assert "not recorded: Summary: weights of shape (2, 4, 5) multiply another tensor" in note
+    assert (
+        "not recorded: Summary: weights of shape (2, 4, 5) were multiplied with another tensor"
+        in note
+    )
     with told("Summary: weights of shape (2, 4, 5)"), intervene(model, hide=1):
         model(x)
     adapter = SoftmaxAdapter("Summary")
@@ -201,8 +204,11 @@ def test_adapters_that_cannot_be() -> None:
     model = Two()
     (q,) = tensors(B, H, L, D)
     for adapter, text in (
-        (SoftmaxAdapter("blocks.*"), "SoftmaxAdapter(blocks.*) matches no module; modules: Two, "),
-        (lambda *_: None, "give SoftmaxAdapter(sites): other adapters read what a module gives"),
+        (
+            SoftmaxAdapter("blocks.*"),
+            "SoftmaxAdapter(blocks.*) matches no module; the modules are Two, ",
+        ),
+        (lambda *_: None, "give SoftmaxAdapter(sites): other adapters read a module's output"),
         (None, "key 9 is out of range"),
     ):
         with told(text), intervene(model, hide=9, adapters=adapter):
@@ -210,7 +216,7 @@ def test_adapters_that_cannot_be() -> None:
         hooks = [(it._forward_hooks, it._forward_pre_hooks) for it in model.modules()]
         assert not any(map(any, hooks))
     for adapter, name in ((OfByHand(), "OfByHand"), (SoftmaxAdapter("a.*"), "SoftmaxAdapter(a.*)")):
-        text = f"{name} matches no module; modules: Calls"
+        text = f"{name} matches no module; the modules are Calls"
         missing = pytest.raises(NothingRecordedError, match=re.escape(text))
         with missing, record(Calls(), adapters=adapter):
             pass
@@ -254,7 +260,7 @@ def test_an_adapter_speaks_for_its_modules() -> None:
     assert [entry.shape for entry in recording.records()] == [(B, H, 1, L)] * 2
     assert not any(module._forward_hooks for module in model.modules())
     model.blocks[0].give = torch.ones(5, 8)
-    text = r"blocks.0: an adapter gave \(5, 8\); weights have four dimensions"
+    text = r"blocks.0: an adapter returned \(5, 8\); return weights with four dimensions"
     with pytest.raises(RecordingError, match=text), record(model, adapters=OfByHand()):
         model(q)
 
@@ -324,8 +330,11 @@ def test_what_torch_does_not_see_is_named() -> None:
     threaded = module("Threaded", in_a_thread, mixer=ByHand())
     (q,) = tensors(B, H, L, D)
     for part, text in (
-        (hidden, "0: attention of Sequential whose product of weights and values was not seen"),
-        (threaded, "0.mixer: ran in another thread"),
+        (
+            hidden,
+            "0: attention of Sequential ran, but the product of its weights and values was not",
+        ),
+        (threaded, "0.mixer: attention ran in another thread"),
     ):
         model = nn.Sequential(part, ByHand())
         with pytest.raises(IncompleteRecordingError, match=re.escape(text)), record(model):
@@ -343,7 +352,7 @@ def test_exponentials_that_are_divided_after_the_product_are_refused() -> None:
 
     model = nn.Sequential(module("Late", forward), ByHand())
     (q,) = tensors(B, H, L, D)
-    text = "0: exponentials of shape (6, 5, 5) multiply values before they are made to sum to 1"
+    text = "0: exponentials of shape (6, 5, 5) were multiplied with values before they were divided"
     with pytest.raises(IncompleteRecordingError, match=re.escape(text)), record(model):
         model(q)
     with told(text), intervene(model, hide=1):
@@ -423,6 +432,6 @@ def test_weights_times_values_are_what_heads_give(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(
         attnlens.recording.calls.Layout, "weights", lambda *told: whole(*told).flip(-1)
     )
-    text = "ByHand: weights times values are not what its heads give"
+    text = "ByHand: weights times values differ from the outputs of the heads"
     with pytest.raises(RecordingError, match=text), record(model, values=True, outputs=True):
         model(q)

@@ -253,8 +253,8 @@ def test_the_command_writes_plain_text_and_messages(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--messages", "openai", "--format", "html"), "--messages is about prompts"),
-        (("--template", "none.j2"), "none.j2: no such template; give a template"),
+        (("--messages", "openai", "--format", "html"), "--messages applies to prompts"),
+        (("--template", "none.j2"), "none.j2: no such template; give a Jinja template"),
         (("--messages", "gemini"), "invalid choice"),
     ],
 )

@@ -74,8 +74,8 @@ def test_weights_stay_bit_for_bit_and_the_card_says_what_was_added(
     out = tmp_path / "new.safetensors"
     words = ("lab", "ratings", "matches", "--model", "small.safetensors", "--out", out)
     page = attnlens_here.good(*words)
-    assert page.startswith(f"wrote {out}: ratings until {LAST.dates[-1]} (were 2024-01-06), ")
-    assert f"{len(LATER)} matches learnt" in page
+    assert page.startswith(f"wrote {out}: ratings until {LAST.dates[-1]} (before: 2024-01-06), ")
+    assert f"{len(LATER)} matches added" in page
     before, after = load_file(folder / "small.safetensors"), load_file(out)
     assert set(before) == set(after)
     same = {name for name in before if not name.startswith("ratings.")}
@@ -112,7 +112,7 @@ def test_nothing_newer_writes_nothing_and_says_so(folder: Path, attnlens_here: H
     asked = ("lab", "ratings", match, "--model", small, "--out", "none.safetensors")
     done = attnlens_here(*asked)
     assert (done.status, done.err) == (1, "")
-    assert done.out.startswith("nothing newer than 2024-01-06: no file written")
+    assert done.out.startswith("SRC holds no match after 2024-01-06, so no file was written")
     told = json.loads(attnlens_here(*asked, "--json").out)
     assert (told["matches"], told["dates"], told["sha256"]) == (0, [None, None], None)
     assert told["already_known"] == 1

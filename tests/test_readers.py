@@ -30,7 +30,10 @@ def test_a_match_is_read_whole(tmp_path: Path) -> None:
     assert match.toss == {"winner": "Reds", "decision": "bat"}
     assert match.outcome == {"winner": "Reds", "by": {"runs": 13}}
     assert (match.overs, match.balls_per_over, match.source) == (20, 6, str(path))
-    assert match.notes == ("no registry id for Eli, Fay: known by name", *SHORT)
+    assert match.notes == (
+        "players without an id in the registry are identified by name: Eli, Fay",
+        *SHORT,
+    )
     first, second = match.innings
     assert (first.batting_team, first.bowling_team, first.super_over) == ("Reds", "Blues", False)
     assert (first.total, first.wickets, first.legal_balls, first.extras) == (16, 1, 4, 4)
@@ -112,16 +115,19 @@ def test_a_missing_target_is_worked_out_with_a_note(tmp_path: Path) -> None:
     del content["innings"][1]["target"]
     match = read_match(written(tmp_path, content))
     assert (match.innings[1].target, match.innings[1].target_balls) == (17, 120)
-    assert "innings 2 has no target in the file: 17, one more than innings 1" in match.notes
+    assert "innings 2 has no target in the file; 17 is used, one more than innings 1" in match.notes
     content["info"]["outcome"]["method"] = "D/L"
     match = read_match(written(tmp_path, content))
     assert (match.innings[1].target, match.innings[1].target_balls) == (None, None)
-    assert match.notes[-1] == "innings 2 has no target in the file (D/L changed it)"
+    assert match.notes[-1] == "innings 2 has no target in the file, and D/L changed it"
 
 
 @pytest.mark.parametrize(
     ("version", "outcome"),
-    [("1.1.9", ()), ("1.9.3", ("data version 1.9.3 is newer than 1.2: read as that",))],
+    [
+        ("1.1.9", ()),
+        ("1.9.3", ("data version 1.9.3 is newer than 1.2 and was read as that version",)),
+    ],
 )
 def test_versions_1_are_read(tmp_path: Path, version: str, outcome: tuple[str, ...]) -> None:
     content = document()
@@ -130,7 +136,11 @@ def test_versions_1_are_read(tmp_path: Path, version: str, outcome: tuple[str, .
     content["innings"][0]["overs"][0]["deliveries"][0]["runs"]["non_boundary"] = True
     match = read_match(written(tmp_path, content))
     assert not match.innings[0].deliveries[0].boundary  # a four that was all run
-    assert match.notes == (*outcome, "no registry id for Eli, Fay: known by name", *SHORT)
+    assert match.notes == (
+        *outcome,
+        "players without an id in the registry are identified by name: Eli, Fay",
+        *SHORT,
+    )
 
 
 def spoilt(path: list[str | int], value: Any) -> dict[str, Any]:
@@ -205,11 +215,11 @@ def test_places_that_hold_no_file_are_refused(tmp_path: Path) -> None:
     assert problem(tmp_path / "no.json") == "no.json: no such file; check the path"
     (tmp_path / "folder").mkdir()
     assert problem(tmp_path / "folder") == (
-        "folder: this is a folder, not a match file; "
-        "name a file in it, or list them with `attnlens match`"
+        "folder: is a folder, not a match file; "
+        "name a file in it; `attnlens match` lists the matches"
     )
     os.mkfifo(tmp_path / "pipe")
-    assert problem(tmp_path / "pipe") == "pipe: not a regular file"
+    assert problem(tmp_path / "pipe") == "pipe: is not a regular file"
     assert problem("a\0b").endswith("is not a file name")
 
 
@@ -223,7 +233,7 @@ def test_lines_of_values() -> None:
 def notes_of(folder: Path, content: dict[str, Any]) -> tuple[str, ...]:
     notes = read_match(written(folder, content)).notes
     return tuple(
-        note for note in notes if not note.startswith("no registry id") and note not in SHORT
+        note for note in notes if not note.startswith("players without an id") and note not in SHORT
     )
 
 

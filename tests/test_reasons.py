@@ -105,7 +105,7 @@ def test_the_command_measures_and_an_explanation_quotes_it(
     model, beside = season / "small.safetensors", season / "small.calibration.json"
     whole = ("lab", "evaluate", season / "later.zip", "--model", model, "--baselines", "none")
     refusal = attnlens_here.refused(*words_of(season), "--calibration-out", beside)
-    assert "is no calibration file to add slopes to" in refusal
+    assert "is not a calibration file to which slopes can be added" in refusal
     attnlens_here.good(*whole, "--calibration-out", beside)
     text = attnlens_here.good(*words_of(season), "--calibration-out", beside, "--json")
     document = json.loads(text)
@@ -148,7 +148,7 @@ def test_one_evaluation_at_a_time(season: Path, attnlens_here: Here) -> None:
     refusal = attnlens_here.refused(*words_of(season), "--win")
     assert "--win and --reasons exclude each other" in refusal
     refusal = attnlens_here.refused("lab", "evaluate", season / "later.zip", "--balls", "3")
-    assert "--balls needs --reasons" in refusal
+    assert "--balls works only with --reasons" in refusal
 
 
 def explanation_with(slope: dict[str, float] | None, group: str) -> Explanation:

@@ -148,7 +148,7 @@ def test_generation_gives_a_record_per_step() -> None:
     entries = recording.calls("transformer.h.0.attn")
     assert [entry.shape[-1] for entry in entries] == [6, 7, 8]
     assert not any(entry.weights[..., 1].any() for entry in entries)
-    told = r"hide= has a number of keys that some calls"
+    told = r"the tensor of hide= fits the number of keys of only some calls"
     with pytest.raises(InterventionError, match=told), intervene(model, hide=torch.arange(6) == 1):
         model.generate(IDS, **steps)
 

@@ -259,7 +259,9 @@ def test_a_folder_that_cannot_be_or_was_not_finished(tmp_path: Path) -> None:
             if reason:
                 raise reason
 
-    assert "is there already; give a folder to be made" in refused(InputError, run, tmp_path)
+    assert "already exists; give the name of a folder that does not exist yet" in refused(
+        InputError, run, tmp_path
+    )
     nowhere = tmp_path / "a" / "b"
     assert "its folder does not exist" in refused(InputError, run, nowhere)
     for reason in (KeyboardInterrupt, ValueError):

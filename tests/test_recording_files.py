@@ -105,9 +105,7 @@ def test_a_later_format_tells_what_is_needed(tmp_path: Path) -> None:
     path = tmp_path / "new"
     about = {"format": "attnlens recording 3", "records": "[]"}
     save_file({"a": torch.zeros(1)}, path, about)
-    told = (
-        f"has format 3; attnlens {VERSION} reads recordings of format 2; install a later attnlens"
-    )
+    told = f"has format 3, but attnlens {VERSION} reads only format 2; install a newer version"
     assert refused(InputError, load_recording, path).startswith(f"{path}: {told}")
 
 
@@ -127,23 +125,27 @@ def tensor(name: str, value: Callable[[torch.Tensor], torch.Tensor]) -> Change:
 
 
 LIES: list[tuple[str, Change, str]] = [
-    ("all", put("site", 3), "a text is none"),
-    ("all", put("call", -1), "a call or a row is no number"),
-    ("all", put("axes", [["query", None]]), "axes say"),
+    ("all", put("site", 3), "a site or a note is not text"),
+    ("all", put("call", -1), "a call or a row is not a whole number"),
+    ("all", put("axes", [["query", None]]), "the axes have sizes"),
     ("all", put("axes", [[3, None]] * 4), "the name or the labels of axis"),
-    ("all", put("notes", [1]), "a text is none"),
-    ("all", put("rows", [0, 1]), "2 rows named of 7"),
-    ("all", put("key_count", 9), "a residual without keys"),
+    ("all", put("notes", [1]), "a site or a note is not text"),
+    ("all", put("rows", [0, 1]), "2 row numbers are given for 7 rows"),
+    ("all", put("key_count", 9), "there is a residual, but no keys"),
     ("all", put("tensors", {"weights": "nowhere"}), "nowhere"),
-    ("all", tensor("0.weights", lambda w: w.int()), "weights are torch.int32"),
+    ("all", tensor("0.weights", lambda w: w.int()), "weights have dtype torch.int32"),
     ("all", tensor("0.content", lambda w: w[:, :5]), "content does not fit"),
-    ("top", put("key_count", 3), "a key is not among the 3"),
+    ("top", put("key_count", 3), "a key number is not below the key count 3"),
     ("top", tensor("0.residual", lambda rest: rest[:1]), "the residual does not fit"),
-    ("lazy", lazy_part("scale", "much"), "scale 'much' is no number"),
-    ("lazy", lazy_part("price", 3), "lazy attention has no part 'price'"),
+    ("lazy", lazy_part("scale", "much"), "scale 'much' is not a number"),
+    ("lazy", lazy_part("price", 3), "lazy attention has an unknown part 'price'"),
     ("lazy", put("lazy", None), "weights"),
     ("lazy", tensor("0.lazy.k", lambda k: k.repeat(1, 4, 1, 1)), "do not fit"),
-    ("lazy", tensor("0.lazy.q", lambda q: q.long()), "queries or keys are no numbers"),
+    (
+        "lazy",
+        tensor("0.lazy.q", lambda q: q.long()),
+        "queries or keys are not floating-point numbers",
+    ),
     ("lazy", tensor("0.lazy.mask", lambda mask: mask[..., :3]), "the mask does not fit"),
 ]
 

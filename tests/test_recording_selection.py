@@ -161,7 +161,7 @@ def test_labels_go_to_every_record_that_they_fit() -> None:
     assert recording["all"].axes[3].labels is None
     only = recording.labelled(query=["a", "b"])
     assert [one.axes[2].labels for one in only.records()] == [None, None, ("a", "b"), None]
-    told = "1 labels for 'key' fit no record; axes and their sizes: 'key 11'"
+    told = "1 labels for 'key' fit no record; the axes and their sizes are 'key 11'"
     assert told in refused(RecordingError, recording.labelled, key=["a"])
     assert "fit no record" in refused(RecordingError, recording.labelled, ball=["a"])
 

@@ -134,5 +134,5 @@ def test_damaged_records_are_refused() -> None:
         ("bowler.counts", -tensors["bowler.counts"]),
         ("bowler.last", torch.full_like(tensors["bowler.last"], late)),
     ):
-        with pytest.raises(ValueError, match="its records of players"):
+        with pytest.raises(ValueError, match="the tables of players"):
             PlayerRecords.from_tensors(tensors | {name: damaged})

@@ -89,7 +89,7 @@ def test_any_command_line_is_answered_or_refused_in_one_line(
     said = capsys.readouterr()
     assert status in (0, 1, 2), words
     assert "Traceback" not in said.err
-    assert "a fault of ours" not in said.err, words
+    assert "a bug in attnlens" not in said.err, words
     if status == 2:
         complaint = [line for line in said.err.splitlines() if line.startswith("attnlens: ")]
         assert complaint, said.err
@@ -184,7 +184,7 @@ def test_a_disk_that_fills_up_leaves_the_old_file(tmp_path: Path, sample_match_p
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1] == (
         "attnlens: page.html: cannot be written (File too large); "
-        "raise the limit on the size of a file (ulimit -f)"
+        "raise the limit on file size (ulimit -f)"
     )
     assert target.read_text() == "what was there\n"
     assert [path.name for path in tmp_path.iterdir()] == ["page.html"]

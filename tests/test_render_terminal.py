@@ -118,7 +118,7 @@ def with_verdict(verdict: str) -> dict[str, Any]:
     """Every claim has this verdict, and hides all that the model as a whole does."""
     data = explanation_cases.explanation(47)
     for claim in data["evidence"]:
-        claim |= {"verdict": verdict, "reason": "no balls do enough here to matter"}
+        claim |= {"verdict": verdict, "reason": "no balls have an effect here that matters"}
         claim["share"] = claim["share"] and 1.0
     return data
 

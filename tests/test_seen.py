@@ -61,7 +61,7 @@ def test_the_flag_is_for_matches_that_were_seen() -> None:
     made = small_predictor(matches=3)
     made = dataclasses.replace(made, card={**made.card, **dates})
     told = dataclasses.replace(made, trained_on=identities([MATCHES[0], MATCHES[3]]))
-    better = "it looks better than it is"
+    better = "the prediction looks better than it is"
     assert said(MATCHES[0], told) == f"the model was trained on this match: {better}"
     assert said(MATCHES[3], told) == (
         f"the length of the model's training was chosen on this match: {better}"
@@ -70,8 +70,8 @@ def test_the_flag_is_for_matches_that_were_seen() -> None:
     assert said(MATCHES[1], told) is None
     # A checkpoint that does not tell its matches has only the dates to go by.
     assert said(MATCHES[1], made) == (
-        "played within the model's training dates (2024-01-01 to 2024-01-06): if it was "
-        f"trained on this match, {better}"
+        "the match was played within the model's training dates (2024-01-01 to 2024-01-06): "
+        f"if the model was trained on this match, {better}"
     )
     assert said(simulate_match(9), made) is None
 

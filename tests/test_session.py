@@ -73,7 +73,7 @@ def test_a_history_that_can_be_read_only_once_serves_every_call(
     over = attnlens.next_over(sample_match_path, over=3, evidence=False, history=history)
     alone = attnlens.Session(history=earlier).over(sample_match_path, over=3, evidence=False)
     assert over == alone.to_dict()
-    with pytest.raises(InputError, match="holds no match, or was read to its end before"):
+    with pytest.raises(InputError, match="contains no match, or its iterator was already used up"):
         explained(sample_match_path, 9, iter(()))
 
 

@@ -28,7 +28,9 @@ from attnlens.cricket.match.match import OUTCOMES, Delivery, Match
 from attnlens.cricket.readers import read_match, read_matches
 from attnlens.errors import InputError
 
-PENALTIES = "penalty runs outside a delivery are not in this format: taken as 0"
+PENALTIES = (
+    "this format does not contain penalty runs awarded outside a delivery, so they count as 0"
+)
 
 
 def as_read(match: Match, source: str = "", notes: tuple[str, ...] = ()) -> Match:

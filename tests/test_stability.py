@@ -114,4 +114,4 @@ def test_the_command(season: Path, attnlens_here: Here) -> None:
     assert max(map(len, page.splitlines())) <= 80
     assert "ids removed" in page
     refusal = attnlens_here.refused(*words, "--claims", 3)
-    assert "--claims needs --stability" in refusal
+    assert "--claims works only with --stability" in refusal

@@ -253,7 +253,7 @@ def test_the_check_names_statements_and_what_nothing_confirms(
     contradiction, unwitnessed = capsys.readouterr().out.splitlines()
     assert ": outcome.winner contradicts: the stated result, " in contradiction
     fields = "meta.created, city, event.name, event.match_number, gender, team_type, venue"
-    assert unwitnessed.endswith(f": unwitnessed: {fields}")
+    assert unwitnessed.endswith(f": not confirmed by anything in the file: {fields}")
     assert main(["match", "--check", "--json", str(tmp_path / "m.json")]) == 0
     (row,) = json.loads(capsys.readouterr().out)
     assert (row["field"], row["status"], row["kind"]) == ("outcome.winner", CONTRADICTS, RESULT)

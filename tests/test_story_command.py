@@ -63,15 +63,15 @@ def test_a_match_without_a_ball_is_told(place: Here) -> None:
     (place.folder / "rain.json").write_text(json.dumps({"info": info, "innings": []}), "utf-8")
     page = place.good("story", "rain.json")
     assert page.startswith("The file says no result\n")
-    assert "the file has no ball" in page
+    assert "the file contains no ball" in page
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         ("none.csv", "none.csv: no such file"),
-        ("match.csv --format card --out x.pdf", "x.pdf: a card is SVG or PNG"),
-        ("match.csv --out match.csv", "match.csv: is one of the matches read"),
+        ("match.csv --format card --out x.pdf", "x.pdf: a card can be written only as SVG or PNG"),
+        ("match.csv --out match.csv", "match.csv: is one of the matches that are read"),
         ("match.csv --format pdf", "invalid choice: 'pdf'"),
     ],
 )

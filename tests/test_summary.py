@@ -108,7 +108,9 @@ def test_another_bowlers_ball_is_not_counted_as_his() -> None:
 
 
 def test_what_is_no_heat_map_is_refused() -> None:
-    with pytest.raises(InputError, match=r'a heat map is an object, this is str; give \{"temporal'):
+    with pytest.raises(
+        InputError, match=r'a heat map must be a JSON object, but this is str; give \{"temporal'
+    ):
         summarize_temporal_attention("medium", HISTORY)
 
 

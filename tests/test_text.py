@@ -92,9 +92,9 @@ def test_a_vocabulary_counts_pads_and_reads() -> None:
     assert words.read([5, 4, UNK, EOS, 4]) == ["a", "b", "<unk>"]
     assert "<pad>" in words
     assert "c" not in words
-    with pytest.raises(ValueError, match="begins with"):
+    with pytest.raises(ValueError, match="must begin with"):
         Vocabulary(("a", "b"))
-    with pytest.raises(ValueError, match="repeats no word"):
+    with pytest.raises(ValueError, match="must not repeat a word"):
         Vocabulary((*SPECIAL, "a", "a"))
 
 
@@ -186,9 +186,9 @@ def test_what_cannot_be_trained_on(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="pairs to train on, fewer than 10"):
         train_text(few)
     pairs = read_pairs(write_csv(tmp_path / "toy.csv", toy_rows(60)))
-    with pytest.raises(InputError, match="5 heads do not divide"):
+    with pytest.raises(InputError, match="a width of 32 is not divisible by 5 heads"):
         train_text(pairs, sizes=TextSizes(width=32, heads=5))
-    with pytest.raises(InputError, match=r"went astray in epoch [12]: .*smaller --learning-rate"):
+    with pytest.raises(InputError, match=r"diverged in epoch [12]: .*smaller --learning-rate"):
         train_text(pairs, recipe=TextRecipe(epochs=2, learning_rate=1e30), sizes=SIZES)
 
 

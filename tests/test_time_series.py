@@ -125,7 +125,7 @@ def test_steps_of_an_encoder_and_a_decoder(kind: str) -> None:
     first = labelled["model.encoder.layers.0.self_attn"]
     assert cross.axes[-2].labels == steps(0, AHEAD) == ("t", "t+1", "t+2", "t+3", "t+4")
     assert first.axes[-1].labels == steps(CONTEXT)
-    assert "the token of a step holds the values 1, 3 steps before it" in first.notes
+    assert "the token of a step contains the values 1, 3 steps before it" in first.notes
     # A value that is changed is held by the tokens that the note says.
     changed = inputs["past_values"].clone()
     changed[0, -4] += 1e-3 * changed[0, -4].sign()
@@ -163,12 +163,12 @@ def test_what_is_not_known_is_said() -> None:
     model = nn.TransformerEncoderLayer(8, 2, 8, batch_first=True).eval()
     with torch.no_grad(), attnlens.record(model) as recording:
         model(torch.randn(1, 3, 8))
-    with pytest.raises(RecordingError, match="its steps are not known; known are PatchTST"):
+    with pytest.raises(RecordingError, match="are unknown; the known models are PatchTST"):
         with_steps(recording, model)
     other, inputs = forecaster("TimeSeriesTransformer")
     with torch.no_grad(), attnlens.record(other, rows=-1) as part:
         other(**inputs)
-    with pytest.raises(RecordingError, match="only some queries were kept"):
+    with pytest.raises(RecordingError, match="only some queries were recorded"):
         with_steps(part, other)
     encoder = other.model.encoder
     with torch.no_grad(), attnlens.record(encoder) as alone:
@@ -224,5 +224,5 @@ def test_the_temporal_fusion_transformer() -> None:
     torch.testing.assert_close(record.weights, library.transpose(1, 2))
     with torch.no_grad(), attnlens.record(model, adapters=ForecastAttention()) as mixed:
         model(batch)
-    with pytest.raises(RecordingError, match="series of several lengths, padded after their last"):
+    with pytest.raises(RecordingError, match="have different lengths and are padded"):
         with_steps(mixed, model)

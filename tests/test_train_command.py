@@ -31,7 +31,7 @@ def test_settings_reach_the_model_and_the_card(attnlens_here: Here) -> None:
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (("--set", "speed=3"), "there is no setting 'speed'; known: epochs"),
+        (("--set", "speed=3"), "there is no setting 'speed'; the settings are epochs"),
         (("--set", "dropout"), "a setting is NAME=VALUE"),
         (("--set", "dropout=high"), "'high' is not a number"),
         (("--set", "dropout=1.5"), "dropout is between 0 and 0.9999"),
@@ -41,12 +41,15 @@ def test_settings_reach_the_model_and_the_card(attnlens_here: Here) -> None:
         (("--set", "dropout=true"), "dropout has type float"),
         (("--set", "learning_rate=NaN"), "learning_rate is between"),
         (("--teacher", "nobody.safetensors"), "nobody.safetensors"),
-        (("--state", "nowhere/run.state"), "its folder does not exist; make the folder first"),
+        (("--state", "nowhere/run.state"), "its folder does not exist; create the folder first"),
         (("--threads", "-2"), "'-2' is not a number from 1 to 1024"),
         (("--head-balls", "0"), "'0' is not a number from 1 to 999999"),
         (("--epochs", "0"), "epochs is between 1 and 4096"),
-        (("--device", "cuda"), "torch finds no GPU here; use --device cpu"),
-        (("--model", "cricket", "--teacher", "boosted_trees"), "does not apply to --model cricket"),
+        (("--device", "cuda"), "torch finds no GPU on this machine; use --device cpu"),
+        (
+            ("--model", "cricket", "--teacher", "boosted_trees"),
+            "cannot be used with --model cricket",
+        ),
         (("--model", "cricket", "--set", "smoothing=2"), "smoothing is between 0 and 1"),
         (("--model", "cricket", "--set", "tokens=9"), "there is no setting 'tokens'"),
     ],
@@ -91,8 +94,8 @@ def test_a_state_that_cannot_be_gone_on_from_is_refused_before_the_work(
         answer = attnlens_here("lab", "train", *words)
         assert (answer.status, answer.err.splitlines()[-1]) == (
             2,
-            "attnlens: run.state: a run with other settings, matches, sizes or teacher was begun "
-            "here; remove it, or name another file",
+            "attnlens: run.state: contains a training run with other settings, matches, sizes or "
+            "teacher; remove the file, or name another file",
         )
         assert "fitting" not in answer.err
         assert attnlens_here.files() == before

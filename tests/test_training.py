@@ -124,13 +124,15 @@ def test_a_state_of_another_run_is_refused(tmp_path: Path) -> None:
         return str(caught.value)
 
     message = (
-        f"{state}: a run with other settings, matches, sizes or teacher was begun here; remove "
-        "it, or name another file"
+        f"{state}: contains a training run with other settings, matches, sizes or teacher; remove "
+        "the file, or name another file"
     )
     assert refused(dataclasses.replace(short, learning_rate=1e-3)) == message
     assert refused(short, mark="other matches") == message
     good, parts = state.read_bytes(), torch.load(state, weights_only=True)
-    damaged = f"{state}: is not the state of a training run; remove it"
+    damaged = (
+        f"{state}: is not the saved state of a training run; remove the file, or name another file"
+    )
     needed = ("best_model", "optimiser", "schedule", "average", "steps", "best", "history", "run")
     for name in needed:
         torch.save({key: value for key, value in parts.items() if key != name}, state)
@@ -252,7 +254,7 @@ def test_a_run_stops_when_validation_gets_no_better(tmp_path: Path) -> None:
     losses = [row["validation"] for row in fitted.history]
     assert 2 < len(losses) < 40
     assert int(np.argmin(losses)) == len(losses) - 3
-    assert lines[-1] == "no better for 2 epochs: stopped"
+    assert lines[-1] == "stopped, because the validation loss did not improve for 2 epochs"
     assert log_loss(fitted.model, INNINGS[4:6]) == pytest.approx(min(losses), abs=1e-6)
     assert trained(recipe, INNINGS[:1], INNINGS[4:6], state=state).history == fitted.history
     # Without validation nothing says when to stop.

@@ -174,8 +174,8 @@ def test_a_large_map_is_made_of_the_largest_of_each_block() -> None:
         np.testing.assert_allclose(one["cells"], blocks, atol=2e-5)
         assert one["low"][0] == pytest.approx(nats[0, head, :3].mean(), abs=2e-4)
         assert one["told"]["notes"] == [
-            "1100 by 700 cells are shown as 367 by 350: each stands for 3 by 2 and has the "
-            "largest weight among them; entropies are means of such rows"
+            "1100 by 700 cells are drawn as 367 by 350: each drawn cell shows the largest weight "
+            "of 3 by 2 cells, and its entropy is the mean over their rows"
         ]
         assert (one["told"]["block"], len(one["told"]["queries"])) == ([3, 2], 1100)
 

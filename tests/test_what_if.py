@@ -280,7 +280,7 @@ def test_who_is_meant(predictor: TrainedPredictor, stranger: Player) -> None:
     assert who(stranger.name) == stranger
     misspelt = bowler.name[:-1] + ("x" if bowler.name[-1] != "x" else "y")
     for name, message in (
-        (" ", "names nobody"),
+        (" ", "is empty"),
         (misspelt, f"nearest known names? (are|is) .*{bowler.name}"),
         ("a", "write the whole name"),
     ):

@@ -77,7 +77,9 @@ def test_what_was_not_bowled_yet_cannot_change(
     count = len(MATCH.innings[number - 1].deliveries)
     index = data.draw(st.integers(1, count))
     place = data.draw(st.integers(index, count))
-    with pytest.raises(InputError, match=r"comes after it|is the ball asked about"):
+    with pytest.raises(
+        InputError, match=r"comes after the predicted ball|is the predicted ball itself"
+    ):
         change_balls(MATCH, number, index, [(str(place), outcome)])
 
 
@@ -152,7 +154,12 @@ def test_what_cannot_be_changed_is_refused() -> None:
     for index, changes, error, message in (
         (dot.index + 2, [(place, "7")], InputError, "not an outcome"),
         (dot.index + 2, [("2:3", "0")], InputError, "in innings 2"),
-        (dot.index + 2, [(place, "2"), (dot.label, "4")], InputError, "changed to 2 and to 4"),
+        (
+            dot.index + 2,
+            [(place, "2"), (dot.label, "4")],
+            InputError,
+            "changed twice, to 2 and to 4",
+        ),
         (1, [("last", "W")], BallNotFoundError, "no ball was bowled before the first"),
     ):
         with pytest.raises(error, match=message):
@@ -165,20 +172,20 @@ def test_questions_as_they_are_written() -> None:
     page = {"bowler": "X", "batter": None, "target": 5, "balls": {"7.1": "W", "last": "W"}}
     assert question_of_page(page) == plain
     refused: Sequence[tuple[str, list[str]]] = (
-        ("nothing is asked", []),
-        ("not understood", ["ball:43"]),
-        ("not understood", ["ball:=4"]),
+        ("no change was given", []),
+        ("is not a change", ["ball:43"]),
+        ("is not a change", ["ball:=4"]),
         ("is given twice", ["bowler=X", "bowler=Y"]),
-        ("not understood", ["keeper=Y"]),
-        ("not understood", ["bowler"]),
+        ("is not a change", ["keeper=Y"]),
+        ("is not a change", ["bowler"]),
         ("not a whole number", ["target=many"]),
         ("not a number of runs", ["target=-3"]),
-        ("out of reach", ["target=" + "9" * 41]),
+        ("too large", ["target=" + "9" * 41]),
     )
     for words, settings_ in refused:
         with pytest.raises(InputError, match=words):
             question_of(settings_)
-    with pytest.raises(InputError, match="by ball"):
+    with pytest.raises(InputError, match="maps balls to outcomes"):
         question_of_page({"balls": ["46"]})
 
 
@@ -193,12 +200,12 @@ def test_a_target_that_no_side_could_be_set_is_refused() -> None:
     refuse_target(MATCH, chase, 720)
     refuse_target(test, sides[3], 836)  # more than was ever asked for
     for match, side, target, message in (
-        (MATCH, chase, 721, "721 off 120 balls is out of reach of any side; give at "),
+        (MATCH, chase, 721, "721 off 120 balls is too high for any side to reach; give at "),
         (MATCH, replace(chase, target_balls=30), 181, "181 off 30 balls is .*; give at most 180"),
-        (test, sides[0], 180, "innings 1 is not a chase; leave the target"),
-        (test, sides[1], 180, "innings 2 is not a chase; leave the target"),
-        (test, sides[2], 180, "innings 3 is not a chase; leave the target"),
-        (test, sides[3], 100_000, "a target of 100000 is out of reach"),
+        (test, sides[0], 180, "innings 1 is not a chase, so it has no target; leave the target"),
+        (test, sides[1], 180, "innings 2 is not a chase, so it has no target; leave the target"),
+        (test, sides[2], 180, "innings 3 is not a chase, so it has no target; leave the target"),
+        (test, sides[3], 100_000, "a target of 100000 is too high"),
     ):
         with pytest.raises(InputError, match=message):
             refuse_target(match, side, target)

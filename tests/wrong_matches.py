@@ -355,15 +355,17 @@ BALL_CHANGES: dict[str, tuple[Choice, Alteration, str]] = {
     "more_runs_than_can_be": (
         PLAIN, lambda play, at: add_runs(at.ball, play.dice.randint(8, 60)), "runs off the bat"),
     "byes_off_a_hit": (
-        a_ball(extras_only("legbyes")), lambda _, at: add_runs(at.ball, 1), "byes with other runs"),
+        a_ball(extras_only("legbyes")), lambda _, at: add_runs(at.ball, 1),
+        "byes are combined with other runs"),
     "a_wide_is_hit": (
-        a_ball(is_wide_alone), lambda _, at: add_runs(at.ball, 4), "a wide with other runs"),
+        a_ball(is_wide_alone), lambda _, at: add_runs(at.ball, 4),
+        "a wide has runs other than wides"),
     "three_penalty_runs": (PLAIN, lambda _, at: at.ball.update(
         extras={"penalty": 3}, runs={"batter": 0, "extras": 3, "total": 3}), "3 penalty runs"),
     "a_single_to_the_rope_all_run": (
         a_ball(lambda ball: plain(ball) and ball["runs"]["batter"] == 1),
         lambda _, at: at.ball["runs"].update(non_boundary=True),
-        "non_boundary is stated of 1 run"),
+        "non_boundary is stated for 1 run"),
     "extras_do_not_add_up": (a_ball(lambda ball: "extras" in ball), lambda _, at: at.ball[
         "extras"].update(dict.fromkeys(at.ball["extras"], 9)), ""),
     "a_wide_becomes_a_bye": (
@@ -393,7 +395,7 @@ BALL_CHANGES: dict[str, tuple[Choice, Alteration, str]] = {
         "did not face the ball"),
     "a_stranger_takes_a_catch": (
         CAUGHT, lambda _, at: at.wicket.update(fielders=[{"name": "Nobody Known"}]),
-        "Nobody Known fields and is in neither squad"),
+        "Nobody Known fields, but is in neither squad"),
     "the_batting_side_takes_a_catch": (
         CAUGHT, lambda play, at: at.wicket.update(
             fielders=[{"name": play.another(at, batting=True)}]), "fields for the other side"),
@@ -401,23 +403,23 @@ BALL_CHANGES: dict[str, tuple[Choice, Alteration, str]] = {
         CAUGHT, lambda _, at: at.wicket.update(fielders=[]), "is out caught with no fielder"),
     "the_bowler_stumps": (CAUGHT, lambda _, at: at.wicket.update(
         kind="stumped", fielders=[{"name": at.ball["bowler"]}]),
-        "is the fielder of a batter out stumped"),
+        "the fielder of a batter who is out stumped"),
     "another_takes_the_bowlers_own_catch": (
         CAUGHT, lambda _, at: at.wicket.update(kind="caught and bowled"),
-        "takes the catch of a batter out caught and bowled"),
+        "takes the catch of a batter who is out caught and bowled"),
     "somebody_is_vaporised": (
-        CAUGHT, lambda _, at: at.wicket.update(kind="vaporised"), "which is no way to be out"),
+        CAUGHT, lambda _, at: at.wicket.update(kind="vaporised"), "which is not a way to be out"),
     "somebody_who_bats_is_timed_out": (
         CAUGHT, lambda _, at: at.wicket.update(kind="timed out", fielders=[]),
-        "bats and is timed out"),
+        "is timed out, but bats"),
     "runs_are_scored_off_a_catch": (
-        CAUGHT, lambda _, at: add_runs(at.ball, 1), "is out caught, and runs are scored"),
+        CAUGHT, lambda _, at: add_runs(at.ball, 1), "is out caught, but runs are scored"),
     "both_batters_are_out": (CAUGHT, lambda _, at: at.ball["wickets"].append(
         {"kind": "run out", "player_out": at.ball["non_striker"]}),
         "two batters are out on one ball"),
     "somebody_from_the_pavilion_is_run_out": (CAUGHT, lambda play, at: at.wicket.update(
         kind="run out", player_out=play.another(at, batting=True)),
-        "is out and was not at the crease"),
+        "is out, but was not at the crease"),
     "the_bowler_takes_two_wickets_on_a_ball": (
         CAUGHT, lambda _, at: at.ball["wickets"].extend(bowled(at.ball)),
         "the bowler takes 2 wickets with one ball"),
@@ -428,15 +430,15 @@ BALL_CHANGES: dict[str, tuple[Choice, Alteration, str]] = {
         "the review is by Atlantis"),
     "a_review_that_changes_nothing": (QUIET, lambda play, at: at.ball.update(review={
         "by": play.bowling(at), "batter": at.ball["batter"], "decision": "upheld"}),
-        "was upheld, and no wicket fell"),
+        "was upheld, but no wicket fell"),
     "a_review_of_the_bowler": (QUIET, lambda _, at: at.ball.update(review={
         "by": at.team, "batter": at.ball["bowler"], "decision": "upheld"}),
         "who is not at the crease"),
     "a_review_that_decides_nothing": (QUIET, lambda _, at: at.ball.update(
         review={"by": at.team, "decision": "perhaps"}), "the decision of the review is perhaps"),
     "a_review_that_is_a_list": (QUIET, lambda _, at: at.ball.update(review=["upheld"]),
-        "the review is not written as the format has it"),
-    "who_was_replaced_plays_on": (QUIET, replaced("match"), "was replaced and plays on"),
+        "the review does not have the fields of the format"),
+    "who_was_replaced_plays_on": (QUIET, replaced("match"), "was replaced, but plays on"),
     "a_stranger_comes_in": (QUIET, replaced("match", **{"in": "Nobody Known"}),
         "Nobody Known takes part in a replacement"),
     "somebody_comes_in_for_another_team": (
@@ -445,7 +447,7 @@ BALL_CHANGES: dict[str, tuple[Choice, Alteration, str]] = {
         QUIET, replaced("role", role="bowler"), "is not the bowler of the ball"),
     "somebody_comes_in_for_himself": (QUIET, lambda play, at: replaced(
         "match", **dict.fromkeys(("in", "out"), play.another(at, batting=True)))(play, at),
-        "comes in for himself"),
+        "replaces himself"),
 }  # fmt: skip
 """By name: how a ball is chosen, what is changed on it, and what the doubt about it says."""
 

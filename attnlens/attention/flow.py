@@ -46,11 +46,15 @@ def rollout(layers: Sequence[Numbers] | Recording, rows: Positions = None) -> Fl
     for number, layer in enumerate(layers):
         if len(layer.shape) < 3 or layer.shape[-1] != layer.shape[-2]:
             raise InputError(
-                f"layer {number} has shape {tuple(layer.shape)}; "
-                "rollout needs self-attention (..., head, query, key) with all its queries"
+                f"layer {number} has shape {tuple(layer.shape)}, but rollout needs "
+                "self-attention of shape (..., head, query, key), with as many queries as "
+                "keys"
             )
         if (*layer.shape[:-3], layer.shape[-1]) != (*shape[:-3], shape[-1]):
-            raise InputError(f"layer {number} has shape {tuple(layer.shape)}, the last {shape}")
+            raise InputError(
+                f"layer {number} has shape {tuple(layer.shape)}, but the layer before has "
+                f"shape {shape}"
+            )
     selection = slice(None) if rows is None else positions("rows", rows, InputError)
     places = places_of(selection, shape[-1], "row", InputError)
     flow: Floats = np.zeros((*shape[:-3], len(places), shape[-1]))
@@ -70,14 +74,17 @@ def _stack(layers: Sequence[Numbers] | Recording) -> list[AttentionValues]:
         stacks = {re.sub(r"\d+", "*", site) for site in layers}
         if len(stacks) > 1 or any(len(layers.calls(site)) > 1 for site in layers):
             raise InputError(
-                f"this recording is no one stack of layers, each run once: {choices('', layers)}",
+                "this recording is not a single stack of layers in which each layer ran "
+                f"once: {choices('', layers)}",
                 remedy="give a list of records, first layer first",
             )
         layers = layers.records()
     if not isinstance(layers, list | tuple) or not layers:
-        problem = "no layers" if isinstance(layers, list | tuple) else type(layers).__name__
         raise InputError(
-            f"{problem} to roll out", remedy="give a list of attention, first layer first"
+            "no layer was given"
+            if isinstance(layers, list | tuple)
+            else f"rollout cannot use an object of type {type(layers).__name__}",
+            remedy="give a list of records or weights, first layer first",
         )
     return [attention_of(layer) for layer in layers]
 

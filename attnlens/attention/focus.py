@@ -43,18 +43,19 @@ def attention_of(values: Any) -> AttentionValues:
         if len(records) == 1:
             return records[0]
         if not records:
-            raise InputError("nothing was recorded", remedy="call the model inside the block")
+            raise InputError("the recording is empty", remedy="call the model inside the block")
         first = records[0].site
         raise InputError(
-            f"a recording of {len(records)} records, and one is asked for",
-            remedy=f"choose it, such as recording.calls({first!r})[0] of {choices(first, values)}",
+            f"the recording has {len(records)} records, but this function needs exactly one",
+            remedy=f"choose one, such as recording.calls({first!r})[0]; the sites are "
+            f"{choices(first, values)}",
         )
     if isinstance(values, Tensor | np.ndarray | AttentionRecord):
         return values
     if isinstance(values, Sequence):
         with suppress(TypeError, ValueError):
             return np.asarray(values, np.float64)
-    message = f"{type(values).__name__} is no attention"
+    message = f"an object of type {type(values).__name__} contains no attention weights"
     raise InputError(message, remedy="give a record, a tensor or an array")
 
 
@@ -70,9 +71,10 @@ def weights_of(values: Numbers) -> Tensor | NDArray[np.generic]:
         return values
     if values.keys is not None:
         raise InputError(
-            f"{values.site}: only the {values.keys.shape[-1]} strongest keys were kept",
-            remedy="record with top_k=None or lazy=True; or see entropy_bounds, and the record's "
-            "own weights and keys",
+            f"{values.site}: only the {values.keys.shape[-1]} largest weights of each "
+            "row were recorded, but the whole rows are needed",
+            remedy="record with top_k=None or lazy=True; or use entropy_bounds, or the "
+            "record's weights and keys",
         )
     return values.weights
 
@@ -198,7 +200,7 @@ def strongest_keys(weights: Numbers, count: int) -> Strongest:
         InputError: ``count`` is not an integer of at least 1.
     """
     if not isinstance(count, int | np.integer) or count < 1:
-        raise InputError(f"the {count!r} strongest keys are none", remedy="ask for 1 or more")
+        raise InputError(f"count={count!r} is not a number of keys", remedy="give 1 or more")
     weights = attention_of(weights)
     labels = weights.axes[-1].labels if isinstance(weights, AttentionRecord) else None
     orders, paid = [], []

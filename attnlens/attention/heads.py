@@ -234,7 +234,8 @@ def relation_scores(weights: Numbers, relation: Numbers) -> RelationScores:
         held = np.broadcast_to(flags, shares.shape) & visible
     except ValueError as error:
         raise InputError(
-            f"relation has shape {flags.shape}, which does not fit weights {shares.shape}"
+            f"relation has shape {flags.shape}, which cannot be broadcast to the "
+            f"weights' shape {shares.shape}"
         ) from error
     paid = shares.sum(-1) > 0
     counted = held.any(-1) & paid

@@ -60,7 +60,8 @@ def choose(recording: Recording, **kwargs: str | None) -> Recording:
     if (site := kwargs.get("site")) is not None:
         if site not in recording:
             raise InputError(
-                f"no attention recorded at {site!r}", remedy=f"choose of {', '.join(recording)}"
+                f"no attention was recorded at {site!r}",
+                remedy=f"choose one of {', '.join(recording)}",
             )
         records = list(recording.calls(site))
     for axis in ("batch", "head", "query"):
@@ -68,7 +69,10 @@ def choose(recording: Recording, **kwargs: str | None) -> Recording:
             continue
         records = [record for record in records if axis in [axis.name for axis in record.axes]]
         if not records:
-            raise InputError(f"no record has an axis {axis!r}", remedy=f"leave --{axis} out")
+            raise InputError(
+                f"no record of this recording has an axis called {axis!r}",
+                remedy=f"leave --{axis} out",
+            )
         records = [_chosen(record, axis, word) for record in records]
     return Recording(records)
 
@@ -180,7 +184,7 @@ def maps_data(
     side = _fitting(records, most_cells)
     notes = []
     if empty := len(recording.records()) - len(records):
-        notes.append(f"{empty} records hold no weights and are left out")
+        notes.append(f"{empty} records contain no weights and are left out")
     entries: list[Json] = []
     record_pictures: list[list[Picture]] = []
     for record, entry in zip(records, sites_data(Recording(records)), strict=True):
@@ -188,14 +192,16 @@ def maps_data(
         tall, wide = (math.ceil(len(names) / side) for names in (queries, keys))
         if tall * wide > 1:
             entry["notes"].append(
-                f"{len(queries)} by {len(keys)} cells are shown as {-(-len(queries) // tall)} by "
-                f"{-(-len(keys) // wide)}: each stands for {tall} by {wide} and has the largest "
-                "weight among them; entropies are means of such rows"
+                f"{len(queries)} by {len(keys)} cells are drawn as "
+                f"{-(-len(queries) // tall)} by {-(-len(keys) // wide)}: each drawn cell "
+                f"shows the largest weight of {tall} by {wide} cells, and its entropy is "
+                "the mean over their rows"
             )
         if record.keys is not None:
             entry["notes"].append(
-                f"only the {record.keys.shape[-1]} strongest keys of each row were kept; the "
-                "others are blank, and of entropies only bounds are known"
+                f"only the {record.keys.shape[-1]} largest weights of each row were "
+                "recorded; the other cells are blank, and the entropies are known only "
+                "within bounds"
             )
         maps, pictures, check = _maps(record, tall, wide)
         entry["notes"] += check.notes()
@@ -299,15 +305,15 @@ class _WeightCheck:
     def notes(self) -> list[str]:
         """Return a sentence for each kind of fault that was found."""
         notes = [
-            f"{number} of {self.rows} rows hold {kind} weights, which are drawn as 0"
+            f"{number} of {self.rows} rows contain {kind} weights, which are drawn as 0"
             for kind, number in self.counts.items()
             if number
         ]
         if self.wrong_sums:
             low, high = min(self.sums), max(self.sums)
             notes.append(
-                f"{self.wrong_sums} of {self.rows} rows of weights do not sum to 1 "
-                f"but to {low:.3g} to {high:.3g}"
+                f"{self.wrong_sums} of {self.rows} rows of weights have sums from {low:.3g} "
+                f"to {high:.3g} instead of 1"
             )
         return notes
 

@@ -121,7 +121,9 @@ def ablate(
         Michel et al. 2019, "Are Sixteen Heads Really Better than One?".
     """
     if how not in ("zero", "mean"):
-        raise InputError(f"there is no way {how!r}", remedy="say 'zero' or 'mean'")
+        raise InputError(
+            f"how={how!r} is not a way to ablate a head", remedy="use 'zero' or 'mean'"
+        )
     single_inputs = split_inputs(model, inputs, tokens)
     if loss is None:
         for single_input in single_inputs:
@@ -181,8 +183,9 @@ def _selected_heads(heads: str | Sequence[str], heads_by_name: Mapping[str, obje
     if strange or not selected:
         some = ", ".join(list(heads_by_name)[:6])
         raise InputError(
-            f"there is no head {strange[0]!r}" if selected else "no head is named",
-            remedy=f"say 'each', or some of {some} ... ({len(heads_by_name)} in all)",
+            f"there is no head {strange[0]!r}" if selected else "no head was named",
+            remedy=f"use 'each', or names such as {some} ... (the model has "
+            f"{len(heads_by_name)} heads)",
         )
     return selected
 
@@ -193,7 +196,10 @@ def _loss(single_input: AuditInput, loss: Loss | None) -> float:
     if loss is not None:
         loss_value = loss(output)
         if not isinstance(loss_value, Tensor) or loss_value.numel() != 1:
-            raise InputError("the loss is no number", remedy="return a tensor (), or (batch,)")
+            raise InputError(
+                "the loss function did not return a single number",
+                remedy="return a tensor of shape () or (batch,)",
+            )
         return float(loss_value)
     own_loss = output_of(output, "loss")
     if own_loss is not None:
@@ -202,7 +208,8 @@ def _loss(single_input: AuditInput, loss: Loss | None) -> float:
     logits = answer_of(output)
     if ids is None or logits.dim() != 3 or ids.shape[1] < 2 or logits.shape[1] != ids.shape[1]:
         raise InputError(
-            "these inputs have no loss of their own", remedy="give loss= a function of the output"
+            "these inputs have no built-in loss",
+            remedy="give loss=, a function of the model's output",
         )
     logits = logits[0].double()
     if single_input.masked:

@@ -111,9 +111,9 @@ def audit(
         inputs = source.inputs if inputs is None else inputs
     single_inputs = split_inputs(model, inputs, tokens)
     if loose := sorted(unknown):
-        raise InputError(f"audit has no option {loose[0]!r}", remedy=f"say {_OPTIONS}")
+        raise InputError(f"audit has no option {loose[0]!r}", remedy=f"use {_OPTIONS}")
     if not isinstance(heads, int) or heads < 0:
-        raise InputError(f"heads={heads!r} is no number of heads", remedy="give 0 or more")
+        raise InputError(f"heads={heads!r} is not a number of heads", remedy="give 0 or more")
     # A list, because an iterator would be empty at the second input.
     selected_layers = [layers] if isinstance(layers, int) else None if layers is None else [*layers]
     results = []
@@ -151,7 +151,7 @@ def _of_layers(table: HeadTable, layers: Sequence[int] | None) -> HeadTable:
     if strange := sorted(selected - table_layers):
         raise InputError(
             f"there is no layer {strange[0]}",
-            remedy=f"layers are {min(table_layers)} to {max(table_layers)}",
+            remedy=f"the layers are {min(table_layers)} to {max(table_layers)}",
         )
     return HeadTable(row for row in table if row.layer in selected)
 
@@ -427,8 +427,9 @@ def audit_input(
     """
     if len(screening.items) < _MIN_ITEMS:
         raise InputError(
-            f"{len(screening.items)} items are left beside sinks, too few to compare",
-            remedy="give a longer input, or say sinks=[]",
+            f"without attention sinks, only {len(screening.items)} items are left, too "
+            "few to compare",
+            remedy="give a longer input, or allow sinks in claims with sinks=[]",
         )
     case = _Case(single_input, screening)
     items = list(screening.items)

@@ -146,7 +146,7 @@ def whole_records(recording: Recording, keys: int | None) -> Iterator[AttentionR
     if not count:
         some = f" over {keys} keys" if keys else ""
         raise InputError(
-            f"no whole attention (batch, head, query, key){some} was recorded",
+            f"no complete attention weights (batch, head, query, key){some} were recorded",
             remedy="record without rows= and top_k=",
         )
 

@@ -21,7 +21,7 @@ _MAX_FORWARD_ITEMS: Final = 1024
 
 KeywordArgs = dict[str, Any]
 
-_GIVE: Final = "give a text and its tokenizer, tensors, or a dict of what the model takes by name"
+_GIVE: Final = "give a text with its tokenizer, tensors, or a dict of the model's arguments"
 _READS: Final = ("max_position_embeddings", "n_positions", "max_source_positions", "n_ctx")
 
 
@@ -89,7 +89,7 @@ class AuditInput:
             detail = " ".join(str(error).split())[:200]
             raise InputError(
                 f"the model cannot be called with this input ({type(error).__name__}: {detail})",
-                remedy=f"give inputs as a dict of what it takes: {', '.join(self.takes)}",
+                remedy=f"give inputs as a dict of the model's arguments: {', '.join(self.takes)}",
             ) from error
 
     def mask_tokens(self, every: int = 0) -> None:
@@ -172,12 +172,12 @@ def split_inputs(model: object, inputs: Any, tokens: Any = None) -> list[AuditIn
     if not isinstance(model, nn.Module):
         message = type(model).__name__
         raise InputError(
-            f"an audit needs a torch.nn.Module, not {message}",
-            remedy="give a model, a folder, a .gguf, or module:function",
+            f"an audit needs a torch.nn.Module, but got {message}",
+            remedy="give a model, a folder, a .gguf file, or module:function",
         )
     if model.training:
         raise InputError(
-            "the model is in training: it answers differently each time",
+            "the model is in training mode, in which it answers differently each time",
             remedy="call model.eval() first",
         )
     texts = [inputs] if isinstance(inputs, str) else inputs
@@ -194,7 +194,9 @@ def split_inputs(model: object, inputs: Any, tokens: Any = None) -> list[AuditIn
     if not tensors or not all(map(len, tensors)):
         empty = inputs is None or (hasattr(inputs, "__len__") and not len(inputs)) or tensors
         message = (
-            "there is no input" if empty else f"an input cannot be of type {type(inputs).__name__}"
+            "no input was given"
+            if empty
+            else f"an input cannot have the type {type(inputs).__name__}"
         )
         raise InputError(message, remedy=_GIVE)
     batch = len(tensors[0])
@@ -227,7 +229,7 @@ def record_input(model: nn.Module, inputs: Any, tokens: Any = None) -> Recording
     """
     single_inputs = split_inputs(model, inputs, tokens)
     if len(single_inputs) > 1:
-        raise InputError(f"there are {len(single_inputs)} inputs", remedy="give one")
+        raise InputError(f"{len(single_inputs)} inputs were given", remedy="give exactly one")
     with torch.no_grad(), record(model) as recording:
         single_inputs[0].ask()
     for axis in ("query", "key"):
@@ -239,23 +241,29 @@ def record_input(model: nn.Module, inputs: Any, tokens: Any = None) -> Recording
 
 def _of_text(model: nn.Module, text: str, tokenizer: Any) -> AuditInput:
     if not callable(tokenizer):
-        raise InputError("a text needs its tokenizer", remedy="give tokens=tokenizer")
+        raise InputError(
+            "a text cannot be read without its tokenizer",
+            remedy="give tokens=, the model's tokenizer",
+        )
     if not text.strip():
         raise InputError("the text is empty", remedy="give a sentence")
     if text.encode(errors="ignore").decode() != text:
-        raise InputError("the text holds bytes that are no UTF-8", remedy="save it as UTF-8")
+        raise InputError("the text contains bytes that are not UTF-8", remedy="save it as UTF-8")
     encoded = dict(tokenizer(text, return_tensors="pt"))
     count = encoded["input_ids"].shape[1]
     if not count:
-        raise InputError("the text has no token", remedy="give another, or another tokenizer")
+        raise InputError(
+            "the tokenizer made no token of the text",
+            remedy="give another text or another tokenizer",
+        )
     config = getattr(model, "config", None)
     max_tokens = min(
         (getattr(config, name) for name in _READS if getattr(config, name, None)), default=0
     )
     if max_tokens and count > max_tokens:
         raise InputError(
-            f"the text has {count:,} tokens, and the model reads {max_tokens:,}",
-            remedy="shorten it",
+            f"the text has {count:,} tokens, but the model reads at most {max_tokens:,}",
+            remedy="shorten the text",
         )
     parameters = inspect.signature(model.forward).parameters
     open_ended = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
@@ -272,8 +280,8 @@ def _with_labels(single_input: AuditInput, tokenizer: Any) -> AuditInput:
     ids = single_input.kwargs.get("input_ids", single_input.args[0] if single_input.args else None)
     if ids is None or not hasattr(tokenizer, "decode"):
         raise InputError(
-            "tokens= is neither a tokenizer of these inputs nor a list of labels",
-            remedy="give one label an item",
+            "tokens= is neither a tokenizer of these inputs nor a list of one label per item",
+            remedy="give the tokenizer, or one label per item",
         )
     numbers = ids[0].tolist()
     special = set(getattr(tokenizer, "all_special_ids", ()))

@@ -22,7 +22,7 @@ from attnlens.errors import InputError
 from attnlens.files import read_whole, size_of
 
 _OFFLINE: Final = (
-    "nothing is ever downloaded: give a folder with config.json, weights and tokenizer"
+    "nothing is ever downloaded: give a folder with config.json, weights and a tokenizer"
 )
 _WEIGHTS: Final = (".safetensors", ".bin")
 _SAFELY: Final = {"local_files_only": True, "trust_remote_code": False}
@@ -87,7 +87,7 @@ def check_model(path: str) -> bool:
     if ":" in path and not os.path.exists(path):
         return True
     problem = "is neither a folder nor a GGUF file" if os.path.exists(path) else "no such model"
-    raise InputError(problem, path=path, remedy=f"{_OFFLINE}, a .gguf, or module:function")
+    raise InputError(problem, path=path, remedy=f"{_OFFLINE}, a .gguf file, or module:function")
 
 
 def model_bounds(path: str) -> Bounds:
@@ -96,18 +96,20 @@ def model_bounds(path: str) -> Bounds:
         memory=_BASE_MEMORY + _MEMORY_PER_BYTE * size_of(path),
         cpu_seconds=_MAX_CPU_SECONDS,
         silent_seconds=_MAX_SILENT_SECONDS,
-        remedy="if you trust it, load it yourself, and give module:function",
+        remedy="if you trust the model, load it in your own code, and give module:function",
     )
 
 
 def _check_folder(path: str) -> None:
     names = os.listdir(path)
     if "config.json" not in names:
-        raise InputError("holds no config.json, so it is no model", path=path, remedy=_OFFLINE)
+        raise InputError(
+            "is not a model folder, because it contains no config.json", path=path, remedy=_OFFLINE
+        )
     if not any(name.endswith(_WEIGHTS) for name in names):
-        raise InputError("holds no weights (.safetensors or .bin)", path=path, remedy=_OFFLINE)
+        raise InputError("contains no weights (.safetensors or .bin)", path=path, remedy=_OFFLINE)
     if not any(name.startswith(_TOKENS) or name.endswith(".model") for name in names):
-        raise InputError("holds no tokenizer", path=path, remedy=_OFFLINE)
+        raise InputError("contains no tokenizer", path=path, remedy=_OFFLINE)
     for name in sorted(names):
         file = os.path.join(path, name)
         if os.path.exists(file) and not os.path.isfile(file) and not os.path.isdir(file):
@@ -123,9 +125,9 @@ def _check_folder(path: str) -> None:
             raise InputError("cannot be read as JSON", path=file, remedy=_OFFLINE) from None
         if code:
             raise InputError(
-                f"asks for code of its own to be run ({code[1] or code[2]}), which is refused",
+                f"requires its own code to be run ({code[1] or code[2]}), which attnlens refuses",
                 path=file,
-                remedy="load the model yourself, and give module:function",
+                remedy="load the model in your own code, and give module:function",
             )
 
 
@@ -135,10 +137,10 @@ def _check_index(path: str, file: str) -> None:
     try:
         parts = {str(part) for part in json.loads(content)["weight_map"].values()}
     except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
-        raise InputError("is not an index of weights", path=file, remedy=_OFFLINE) from None
+        raise InputError("is not a list of weight files", path=file, remedy=_OFFLINE) from None
     for part in sorted(parts):
         if os.path.basename(part) != part or not os.path.isfile(os.path.join(path, part)):
-            problem = f"names the part {part!r}, which is not a file of the folder"
+            problem = f"names the weight file {part!r}, which is not in the folder"
             raise InputError(problem, path=file, remedy=_OFFLINE)
 
 
@@ -151,9 +153,9 @@ def _of_folder(path: str) -> ModelSource:
     kind = getattr(transformers, str(class_name), None)
     if kind is None:
         raise InputError(
-            f"is a {class_name}, which transformers {transformers.__version__} does not know",
+            f"is a {class_name}, which is unknown to transformers {transformers.__version__}",
             path=path,
-            remedy="load it yourself, and give module:function",
+            remedy="load the model in your own code, and give module:function",
         )
     with _quietly(path, "its weights cannot be read"):
         model = kind.from_pretrained(path, **_SAFELY).eval()
@@ -170,7 +172,7 @@ def _of_gguf(path: str) -> ModelSource:
             raise InputError(
                 f"{name} is needed to read a GGUF file",
                 path=path,
-                remedy=f"pip install {name}, or attnlens[real]",
+                remedy=f"run: pip install {name}, or pip install 'attnlens[real]'",
             ) from None
     transformers = _transformers()
     folder, file = os.path.split(os.path.abspath(path))
@@ -201,19 +203,22 @@ def _of_function(module: str, name: str) -> ModelSource:
         function: Callable[[], Any] = getattr(import_module(module), name)
     except ImportError as error:
         raise InputError(
-            f"{module} cannot be imported ({error})", remedy="give a module of the current folder"
+            f"{module} cannot be imported ({error})", remedy="give a module in the current folder"
         ) from error
     except AttributeError:
-        raise InputError(f"{module} has no {name}", remedy="give module:function") from None
+        raise InputError(
+            f"{module} has no function {name}", remedy="give module:function"
+        ) from None
     try:
         result = function()
     except Exception as error:
         raise InputError(
-            f"{module}:{name} raised {type(error).__name__}: {error}", remedy="mend it first"
+            f"{module}:{name} raised {type(error).__name__}: {error}",
+            remedy="correct the function first",
         ) from error
     if not isinstance(result, tuple) or len(result) not in (2, 3):
         raise InputError(
-            f"{module}:{name} returned {type(result).__name__}",
+            f"{module}:{name} returned {type(result).__name__} instead of a tuple of two or three",
             remedy="return (model, inputs) or (model, inputs, tokens)",
         )
     model, inputs, *tokens = result
@@ -226,7 +231,7 @@ def _transformers() -> Any:
         import transformers
     except ImportError:
         raise InputError(
-            "transformers is needed to read such models", remedy="pip install transformers"
+            "transformers is needed to read such models", remedy="run: pip install transformers"
         ) from None
     logging: Any = transformers.utils.logging
     logging.set_verbosity_error()

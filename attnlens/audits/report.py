@@ -190,7 +190,7 @@ class Audit:
         renderer = _RENDERERS.get(os.path.splitext(path)[1].lower())
         if renderer is None:
             raise InputError(
-                "is none of the forms that an audit has",
+                "has a suffix that is not a format of an audit",
                 path=path,
                 remedy=f"give a name that ends in {', '.join(_RENDERERS)}",
             )

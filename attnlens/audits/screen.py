@@ -23,7 +23,7 @@ from torch import Tensor
 from attnlens.attention.focus import sink_items
 from attnlens.audits.head_table import HeadTable, heads, whole_records
 from attnlens.audits.inputs import AuditInput
-from attnlens.errors import InputError
+from attnlens.errors import InputError, count
 from attnlens.evidence.scores import SMALLEST
 from attnlens.files import Floats
 from attnlens.recording import intervene, record
@@ -109,7 +109,10 @@ def resolve_target(
         return _class(answer, choice, names if isinstance(names, Mapping) else {})
     if answer.dim() == 3:
         return _token(single_input, answer, choice, answer.shape[1] in causal)
-    raise InputError(f"the model answers with shape {tuple(answer.shape)}", remedy=_FUNCTION)
+    raise InputError(
+        f"the model's output has shape {tuple(answer.shape)}, for which no target is known",
+        remedy=_FUNCTION,
+    )
 
 
 def output_of(output: Any, name: str) -> Tensor | None:
@@ -133,7 +136,10 @@ def answer_of(output: Any) -> Tensor:
     for part in parts:
         if isinstance(part, Tensor):
             return part
-    raise InputError(f"the model answers with {type(output).__name__}", remedy=_FUNCTION)
+    raise InputError(
+        f"the model's output, of type {type(output).__name__}, contains no tensor to explain",
+        remedy=_FUNCTION,
+    )
 
 
 def _of_one(index: int, at: int | None = None) -> Scores:
@@ -174,10 +180,10 @@ def _token(single_input: AuditInput, logits: Tensor, choice: TargetChoice, causa
         masked = [] if mask is None or ids is None else (ids[0] == mask).nonzero()[:, 0].tolist()
         if not masked:
             word = getattr(single_input.tokenizer, "mask_token", None)
-            put = f"put {word} in the text where a token is asked for, or " if word else ""
+            put = f"put {word} into the text in place of the token to predict, or " if word else ""
             raise InputError(
-                f"the model answers with shape {tuple(logits.shape)} for every place of the input,"
-                " and none is asked for",
+                f"the model's output has shape {tuple(logits.shape)}, one answer per input "
+                "position, and no position was chosen",
                 remedy=f"{put}{_FUNCTION}",
             )
         query, answer_kind = masked[0], "masked token"
@@ -197,7 +203,9 @@ def _number(single_input: AuditInput, logits: Tensor, choice: TargetChoice) -> i
     if isinstance(choice, int) or single_input.tokenizer is None:
         if str(choice).isdecimal() and int(choice) < count:  # type: ignore[arg-type]
             return int(choice)  # type: ignore[arg-type]
-        raise InputError(f"there is no token {choice}", remedy=f"tokens are 0 to {count - 1}")
+        raise InputError(
+            f"there is no token {choice}", remedy=f"the token numbers are 0 to {count - 1}"
+        )
     text, tokenizer = str(choice), single_input.tokenizer
     forms = [
         tokenizer.encode(spelling, add_special_tokens=False) for spelling in (text, f" {text}")
@@ -208,7 +216,8 @@ def _number(single_input: AuditInput, logits: Tensor, choice: TargetChoice) -> i
     likeliest = logits.topk(_MAX_LISTED).indices.tolist()
     likely = ", ".join(repr(tokenizer.decode([number])) for number in likeliest)
     raise InputError(
-        f"target {text!r} is not one token of this model", remedy=f"the likeliest are {likely}"
+        f"target {text!r} is not a single token of this model",
+        remedy=f"the likeliest tokens are {likely}",
     )
 
 
@@ -221,8 +230,8 @@ def _step(values: Tensor, choice: TargetChoice, match: re.Match[str] | None) -> 
     if not indices or any(at >= size for at, size in zip(indices, sizes, strict=True)):
         raise InputError(
             f"there is no target {choice!r}",
-            remedy=f"the model has steps 0 to {sizes[0] - 1}, and channels 0 to {sizes[1] - 1}: "
-            "say 'step 0' or 'step 0, channel 0'",
+            remedy=f"the model has steps 0 to {sizes[0] - 1} and channels 0 to {sizes[1] - 1}: "
+            "write 'step 0' or 'step 0, channel 0'",
         )
 
     def scores(output: Any, _: Tensor) -> Tensor:
@@ -238,7 +247,8 @@ def _embedding(choice: TargetChoice) -> Target:
     if choice not in (None, _EMBEDDING):
         raise InputError(
             f"there is no target {choice!r}",
-            remedy=f"a model without a head has the target {_EMBEDDING!r}, or give a function",
+            remedy=f"use {_EMBEDDING!r}, the only target of a model without a head, or give a "
+            "function",
         )
 
     def scores(output: Any, item_mask: Tensor) -> Tensor:
@@ -258,7 +268,8 @@ def _of_function(function: Callable[[Any], Tensor], output: Any) -> Target:
             f"shape {tuple(value.shape)}" if isinstance(value, Tensor) else type(value).__name__
         )
         raise InputError(
-            f"the target {name} returned {returned}", remedy="return (batch,) or (batch, outcome)"
+            f"the target function ({name}) returned {returned}",
+            remedy="return a tensor (batch,) or (batch, outcome)",
         )
     if value.dim() == 1 or value.shape[1] == 1:
         return Target(
@@ -328,7 +339,7 @@ def screen(
     resolved_target = resolve_target(single_input, output, target, causal=causal)
     labels = single_input.labels or tuple(f"item {at}" for at in range(keys))
     if strange := [at for at in sinks or () if not (isinstance(at, int) and 0 <= at < keys)]:
-        raise InputError(f"there is no item {strange[0]}", remedy=f"items are 0 to {keys - 1}")
+        raise InputError(f"there is no item {strange[0]}", remedy=f"the items are 0 to {keys - 1}")
     if sinks is None:
         sinks = sink_items(records, single_input.labels, single_input.special)
     padding = (~single_input.attention_mask(keys)[0]).nonzero()[:, 0].tolist()
@@ -380,8 +391,9 @@ def _keys(recording: Recording, labels: Sequence[str] | None) -> int:
         return counts.most_common(1)[0][0]
     if len(labels) not in counts:
         raise InputError(
-            f"there are {len(labels)} labels, and no attention over so many keys",
-            remedy=f"attention is over {', '.join(map(str, sorted(counts)))} keys",
+            f"no attention has {count(len(labels), 'key')}, the number of labels",
+            remedy="give one label per key: the attention has "
+            f"{', '.join(map(str, sorted(counts)))} keys",
         )
     return len(labels)
 

@@ -22,7 +22,7 @@ _NO_MEMORY = re.compile(
     "not enough memory|out of memory|allocate memory|failed to map segment|start new thread"
     "|_find_and_load.* NULL"  # an import that failed for lack of memory
 )
-"""Messages of torch, the library loader and Python when memory runs out."""
+"""Matches the messages of torch, the library loader and Python when memory runs out."""
 
 _COMPLETION = "--print-completion"
 _FILES = ("MATCH", "SRC", "FILE", "PATH", "RECORDING", "EXPLANATION.json", "TEXT", "CSV")
@@ -30,15 +30,15 @@ _FOLDERS = ("FOLDER", "DIR")
 """Placeholders for files or folders in the help, which shell completion completes as paths."""
 
 _REMOVED = {
-    "completion": f"use `attnlens {_COMPLETION} bash` (or zsh, tcsh)",
+    "completion": f"run `attnlens {_COMPLETION} bash` (or zsh, tcsh)",
     "corpus": "use `attnlens explain --all SRC ... --out DIR`, and read DIR with DuckDB or pandas",
     "text train": "use `attnlens lab text-train`",
     **{
         name: f"use `attnlens lab {name}`"
         for name in ["train", "ratings", "evaluate", "faithfulness", "heads", "planted", "simulate"]
     },
-    "check --judge": "leave it out: only numbers and names are checked",
-    "check --llm-model": "leave it out: only numbers and names are checked",
+    "check --judge": "leave the option out: `check` compares only numbers and names",
+    "check --llm-model": "leave the option out: `check` compares only numbers and names",
     "dashboard --corpus": "read the corpus's Parquet files with DuckDB or pandas",
     "explain --references": "use --clauses",
     "lab faithfulness --per-ball": "`measure` of attnlens.cricket.lab.attention_faithfulness "
@@ -47,7 +47,7 @@ _REMOVED = {
     "lab train --kind": "use --model",
     "over --overs-model": "use --model",
 }
-"""Commands and options of version 0.2, with their replacements."""
+"""The removed commands and options of version 0.2, each with its replacement."""
 
 
 _COMMANDS = {
@@ -66,7 +66,7 @@ GROUPS = {
     "lab": "lab",
     "others": "schema",
 }
-"""The commands in the order and groups of the help."""
+"""The commands in the order of the help, by the heading of their group."""
 
 
 def build_parser() -> Parser:
@@ -85,7 +85,7 @@ def build_parser() -> Parser:
 
 
 def _removed(words: Sequence[str]) -> str | None:
-    """The replacement for a removed command or option among the words."""
+    """Return a message with the replacement if the words contain a removed command or option."""
     for name, remedy in _REMOVED.items():
         *command, last = name.split()
         if last.startswith("--"):
@@ -93,7 +93,7 @@ def _removed(words: Sequence[str]) -> str | None:
         else:
             command, present = [*command, last], True
         if present and [*words[: len(command)]] == command:
-            return f"`attnlens {name}` is gone since version 0.3; {remedy}"
+            return f"`attnlens {name}` was removed in version 0.3; {remedy}"
     return None
 
 
@@ -141,23 +141,27 @@ def _failed(error: Exception) -> int:
         drop(sys.stdout)
         return DONE
     if isinstance(error, OSError):
-        # For example, the disk is full. Otherwise Python would report the unwritten rest again at
-        # exit.
+        # If the disk is full, Python would report the unwritten rest of stdout again at exit.
         drop(sys.stdout)
-        # A file that is written is named where it is; stdout has no name.
+        # An error of stdout has no file name.
         no_room = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
         reason, name = error.strerror or error, error.filename or ("stdout" if no_room else None)
         location = f"{name}: " if name else ""
-        remedy = system_remedy(error.errno, "check that it is there and that you may use it")
+        remedy = system_remedy(
+            error.errno, "check that the path exists and that you have permission to use it"
+        )
         return complain(f"{location}cannot be written or read ({reason}); {remedy}")
     if os.environ.get("ATTNLENS_DEBUG"):
         raise error
     if isinstance(error, MemoryError) or _NO_MEMORY.search(str(error)):
         detail = f" ({error})" if str(error) else ""
-        return complain(f"there is not enough memory{detail}; free some, or raise ulimit -v")
+        return complain(
+            f"there is not enough memory{detail}; free memory, or raise the limit (ulimit -v)"
+        )
     return complain(
-        f"a fault of ours, not of your input ({type(error).__name__}: {error}); "
-        "set ATTNLENS_DEBUG=1 to see where, and report it"
+        "this is a bug in attnlens, not an error in your input "
+        f"({type(error).__name__}: {error}); set ATTNLENS_DEBUG=1 to see the "
+        "traceback, and report the bug"
     )
 
 
@@ -165,7 +169,9 @@ def _run(words: list[str]) -> int:
     """Parse the words, run the command and return the exit status."""
     if not _has_folder():
         # Without the folder, relative paths are invalid and torch cannot be loaded.
-        return complain("the folder that this runs in is gone; change to another, and run it again")
+        return complain(
+            "the current folder was deleted; change to another folder, and run the command again"
+        )
     try:
         parser = build_parser()
         if _COMPLETION in words:
@@ -203,11 +209,11 @@ def _open_streams() -> None:
 
 
 def _with_remedy(error: AttnlensError) -> str:
-    """Return the problem and the remedy, even if a reader's message has only the problem."""
+    """Return the error's text, with a remedy if the reader of match files gave none."""
     from attnlens.cricket.errors import MatchFileError
 
     if not isinstance(error, MatchFileError) or error.remedy:
         return str(error)
     if error.line is not None:
-        return f"{error}; mend that line, or fetch the file again"
-    return f"{error}; give a match file of Cricsheet's, JSON or CSV2"
+        return f"{error}; correct that line, or fetch the file again"
+    return f"{error}; give a match file from Cricsheet (JSON or CSV2)"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from attnlens.cricket.session import Session
 
 MAX_COUNT = 999_999
-"""The limit of counts that need no larger value."""
+"""The upper limit of options that are a count."""
 
 MAX_SEED = 2**63 - 1
 
@@ -113,7 +113,7 @@ def date(text: str) -> datetime.date:
     try:
         return datetime.date.fromisoformat(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no date like 2024-10-24") from None
+        raise argparse.ArgumentTypeError(f"{text!r} is not a date such as 2024-10-24") from None
 
 
 def whole_number(low: int, high: int) -> Callable[[str], int]:
@@ -142,32 +142,51 @@ def number(low: int, high: int) -> Callable[[str], float]:
 _SHARED: Mapping[str, Any] = {
     "match": {
         "metavar": "MATCH",
-        "help": "a match file of any format that is read, or ARCHIVE.zip::MEMBER",
+        "help": "a match file in any supported format, or ARCHIVE.zip::MEMBER",
     },
-    "sources": {"metavar": "SRC", "nargs": "+", "help": "match files, folders or zips"},
+    "sources": {"metavar": "SRC", "nargs": "+", "help": "match files, folders or zip files"},
     "--ball": {
         "metavar": "BALL",
-        "help": "47 (delivery, wides and no-balls included), -1, last, 7.4 (the file's label), "
-        "legal:47, legal:7.4, 2:47, next (not yet bowled)",
+        "help": "the ball: 47 (the 47th delivery, counting wides and no-balls), -1 or "
+        "last, 7.4 (the file's label), legal:47 or legal:7.4 (counting only legal "
+        "balls), 2:47 (innings 2), next (not yet bowled)",
     },
-    "--innings": {"type": int, "metavar": "N", "help": "default 1, of next the last"},
-    "--model": {"metavar": "PATH", "help": "a checkpoint, or `bundled` (default) or `measured`"},
+    "--innings": {
+        "type": int,
+        "metavar": "N",
+        "help": "number of the innings (default 1; with --ball next, the last innings)",
+    },
+    "--model": {
+        "metavar": "PATH",
+        "help": "a checkpoint file, or the name `bundled` (default) or `measured`",
+    },
     "--history": {
         "metavar": "SRC",
-        "help": "matches (a zip, a folder or a file) that update the ratings to the match's date",
+        "help": "earlier matches (a zip, a folder or a file); they update the ratings to "
+        "the match's date",
     },
     "--no-evidence": {
         "action": "store_true",
-        "help": "skip the interventions: faster, but no claim is tested",
+        "help": "do not hide any input: this is faster, but no claim is tested",
     },
-    "--from": {"type": date, "dest": "first", "metavar": "DATE", "help": "from this day on"},
-    "--until": {"type": date, "dest": "last", "metavar": "DATE", "help": "to this day"},
+    "--from": {
+        "type": date,
+        "dest": "first",
+        "metavar": "DATE",
+        "help": "use only matches from this day on",
+    },
+    "--until": {
+        "type": date,
+        "dest": "last",
+        "metavar": "DATE",
+        "help": "use only matches up to this day",
+    },
     "--on-error": {
         "choices": ("stop", "skip"),
         "default": "stop",
-        "help": "what to do with a file that cannot be read: stop (default), or skip and report it",
+        "help": "if a file cannot be read: stop (default), or skip the file and report it",
     },
-    "--out": {"metavar": "FILE", "help": "write there instead of to stdout"},
+    "--out": {"metavar": "FILE", "help": "write to this file instead of to stdout"},
 }
 
 
@@ -181,7 +200,7 @@ def add_formats(
     parser: Parser,
     formats: Sequence[str] = ("text", "json"),
     *,
-    help_text: str = "default {}",
+    help_text: str = "the output format (default {})",
 ) -> None:
     """Add ``--format``, whose default is the first format, and its short form ``--json``.
 
@@ -199,12 +218,14 @@ def add_formats(
         help="short for --format json",
     )
     parser.flag(
-        "--ascii", "print ASCII only (format text; the default if the terminal has only ASCII)"
+        "--ascii",
+        "print only ASCII characters (text format; the default if the terminal "
+        "supports only ASCII)",
     )
 
 
 def given_options(options: argparse.Namespace, *names: str) -> dict[str, Any]:
-    """Return the options of these names that were given, by name."""
+    """Return those of the named options that the user gave, by name."""
     values = {name: getattr(options, name) for name in names}
     return {name: value for name, value in values.items() if value is not None}
 
@@ -223,7 +244,7 @@ def session_of(options: argparse.Namespace, cache: Path | None = None) -> Sessio
 def ball_of(session: Session, options: argparse.Namespace) -> tuple[Match, BallReference]:
     """Return the match and the ball that ``MATCH``, ``--ball`` and ``--innings`` name.
 
-    An ambiguous name, or the default ball if none is named, is reported on stderr.
+    If the name is ambiguous or no ball is named, the chosen ball is reported on stderr.
 
     Raises:
         AttnlensError: the file cannot be read, or has no such ball.
@@ -242,7 +263,7 @@ def ball_of(session: Session, options: argparse.Namespace) -> tuple[Match, BallR
 
 
 def tell_names(match: Match, balls: Mapping[str, BallReference]) -> None:
-    """Report on stderr which ball each ambiguous name means."""
+    """Report on stderr which ball was chosen for each ambiguous name."""
     from attnlens.cricket.match.naming import hint
 
     for name, ball in balls.items():

@@ -11,7 +11,7 @@ from attnlens.cli.arguments import Commands, add_shared, whole_number
 from attnlens.cli.output import progress, say
 from attnlens.cli.recordings import view_page
 from attnlens.cli.signals import end_at_once
-from attnlens.errors import InputError
+from attnlens.errors import InputError, count
 from attnlens.files import read_whole
 
 if TYPE_CHECKING:
@@ -21,34 +21,42 @@ if TYPE_CHECKING:
 
 _MAX_MATCHES = 200
 _MAX_HEADS_BYTES = 50_000_000
-"""The largest size of a document of heads."""
+"""The largest accepted size of the document that `attnlens lab heads --json` writes."""
 
 
 def add_dashboard(commands: Commands) -> None:
     parser = commands.add_parser(
         "dashboard",
         run=_run,
-        help="walk through a match ball by ball in the browser",
-        description="Show a page for each ball: what the model expects and why, every head, every "
-        "claim with its test, and what-if questions. Saved recordings (.safetensors) can be "
-        "opened too. Without a file, an invented match is shown.",
+        help="explore matches ball by ball, and ask what-if questions, in the browser",
+        description="Serve a page for each ball: the predicted outcomes with their reasons, "
+        "every attention head, every claim with its test, and a form for what-if "
+        "questions. The dashboard also shows saved recordings (.safetensors). "
+        "Without a file, it shows a simulated match.",
     )
     parser.option(
         "files",
         "MATCH",
-        "match files, folders or zips, and recordings saved as .safetensors",
+        "match files, folders or zip files, and recordings (.safetensors)",
         nargs="*",
     )
     parser.add_argument(
-        "--host", type=str.lower, default="127.0.0.1", help="default 127.0.0.1: this machine only"
+        "--host",
+        type=str.lower,
+        default="127.0.0.1",
+        help="the address to serve on (default 127.0.0.1: only this machine can connect)",
     )
     parser.option(
-        "--port", "N", "default 8050; 0: any free", type=whole_number(0, 65535), default=8050
+        "--port",
+        "N",
+        "the port to serve on (default 8050; 0: any free port)",
+        type=whole_number(0, 65535),
+        default=8050,
     )
-    parser.flag("--no-browser", "open no browser")
-    parser.flag("--follow", "read growing match files again, and show each new ball")
-    parser.flag("--public", "read-only: nothing can be uploaded")
-    parser.option("--heads", "FILE", "what `attnlens lab heads --json` wrote")
+    parser.flag("--no-browser", "do not open the browser")
+    parser.flag("--follow", "check the match files for new balls, and show each new ball")
+    parser.flag("--public", "make the dashboard read-only: nobody can upload a file")
+    parser.option("--heads", "FILE", "the JSON document that `attnlens lab heads --json` wrote")
     add_shared(parser, "--model", "--history")
 
 
@@ -73,13 +81,13 @@ def _run(options: argparse.Namespace) -> int:
     address = f"http://{name}:{server.effective_port}"
     progress("")
     if not is_loopback(options.host):
-        more = "" if options.public else ", and may upload (--public forbids that)"
+        more = "" if options.public else ", and can upload files (--public forbids uploads)"
         say(
-            f"WARNING: {options.host} can be reached from other machines; whoever reaches this "
-            f"port sees every match that is open{more}"
+            f"WARNING: {options.host} can be reached from other machines; anyone who "
+            f"reaches this port sees every open match{more}"
         )
     print(f"{address}/", flush=True)
-    say("serving; Ctrl-C ends it")
+    say("the dashboard is running; press Ctrl-C to stop it")
     if not options.no_browser:
         import webbrowser
 
@@ -90,7 +98,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _first_page(matches: Matches, recordings: Recordings) -> str:
-    """The address of the only match or recording, or of the list if there are several."""
+    """Return the address of the only match or recording, or of the list if there are several."""
     from attnlens.dashboard.pages import last_ball_link, match_link, recording_link
 
     if len(matches.permanent) == 1:
@@ -120,21 +128,23 @@ def _open(options: argparse.Namespace, matches: Matches, recordings: Recordings)
         skipped: list[Any] = []
         for match in read_matches(path, on_error="stop" if is_file else "skip", skipped=skipped):
             if len(matches.permanent) == _MAX_MATCHES:
-                matches.note = f"{path}: only the first {_MAX_MATCHES} matches are opened"
+                matches.note = f"{path}: only the first {_MAX_MATCHES} matches were opened"
                 say(matches.note)
                 return
             matches.add(match)
             progress(f"reading {path}: {len(matches.permanent)} matches")
         if skipped:
-            say(f"{path}: {len(skipped)} could not be read")
+            say(f"{path}: {count(len(skipped), 'file')} could not be read")
     if options.follow and not any(item.followed for item in matches.permanent):
-        raise InputError("--follow has no match file to follow", remedy="give one, not a folder")
+        raise InputError(
+            "--follow needs a match file to follow", remedy="give a match file instead of a folder"
+        )
     if not options.files:
         matches.add(sample_match(), sample=True)
 
 
 def _functions(options: argparse.Namespace) -> Functions:
-    """The functions that compute the dashboard's content; each model has its own session."""
+    """Return the functions that compute the dashboard's content, with one session per model."""
     from functools import lru_cache
 
     from attnlens.cricket.explain import what_if_types as types
@@ -198,7 +208,7 @@ def _functions(options: argparse.Namespace) -> Functions:
     return Functions(
         read=read_uploaded,
         match=shown_match,
-        # Each letter typed into the search field needs the players of all matches.
+        # The search field requests the players of all matches for each typed letter.
         people=lru_cache(maxsize=_MAX_MATCHES)(shown_people),
         story=story,
         innings=every_ball,
@@ -213,7 +223,7 @@ def _functions(options: argparse.Namespace) -> Functions:
 
 
 def _heads(path: str) -> dict[str, str]:
-    """Render the pages of heads from a document of ``attnlens lab heads --json``."""
+    """Render the pages about heads from the JSON that ``attnlens lab heads --json`` wrote."""
     import json
 
     from attnlens.cricket.pages.dashboard_parts import render_heads
@@ -223,11 +233,13 @@ def _heads(path: str) -> dict[str, str]:
     try:
         return render_heads(json.loads(content))
     except (ValueError, RecursionError, KeyError, TypeError, AttributeError, IndexError):
-        raise InputError("is not a document of heads", path=path, remedy=remedy) from None
+        raise InputError(
+            "is not a document that `attnlens lab heads --json` wrote", path=path, remedy=remedy
+        ) from None
 
 
 def _texts() -> dict[str, Callable[[Data], str]]:
-    """Files to download for an explanation, by name."""
+    """Return the functions that render the downloadable files of an explanation, by file name."""
     from attnlens.cricket.explain.types import Explanation
     from attnlens.cricket.pages.documents import render_html
     from attnlens.cricket.pages.full_page import render_full_page

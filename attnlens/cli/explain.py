@@ -46,84 +46,93 @@ def add_explain(commands: Commands) -> None:
     parser = commands.add_parser(
         "explain",
         run=_run,
-        help="why the model expects what it expects of a ball",
-        description="Explain the prediction for one ball from the balls before it, "
-        "and test the explanation against the model.",
+        help="explain the prediction for one ball",
+        description="Explain the prediction for one ball from the balls before it, and test "
+        "the explanation by hiding those balls from the model.",
     )
     add_ball_options(parser, nargs="+")
     parser.flag(
         "--all",
-        "every ball: of one match a JSON line each; with --out DIR, of every MATCH (files, "
-        "folders, zips) DIR/MATCH_ID.parquet, a row each; the same command resumes",
+        "explain every ball: of one match, as one JSON line per ball; with --out "
+        "DIR, of every MATCH (files, folders, zip files), as DIR/MATCH_ID.parquet "
+        "with one row per ball (run the same command again to resume)",
     )
     parser.option(
         "--workers",
         "N",
-        "with --all --out: processes (default 1)",
+        "number of worker processes (default 1; only with --all --out)",
         type=whole_number(1, 4096),
         default=1,
     )
-    parser.flag("--ray", "with --all --out: let Ray run the processes")
+    parser.flag("--ray", "let Ray start the worker processes (only with --all --out)")
     parser.add_argument(
         "--scale",
         choices=SCALE_NAMES,
-        help="the scale to show (default whole for text, medium for heatmap)",
+        help="the scale of attention to show (default whole for text, medium for heatmap)",
     )
     parser.flag(
-        "--full", "list every claim, and every head with the balls it attends to (format text)"
+        "--full",
+        "with --format text: list every claim and every head, and the balls each head attended to",
     )
     add_formats(parser, _FORMATS)
     parser.add_argument(
         "--messages",
         choices=("openai", "anthropic"),
-        help="the prompt as the JSON messages of such an API (implies --format prompt)",
+        help="print the prompt as JSON messages for this API (implies --format prompt)",
     )
     parser.option(
         "--template",
         "FILE",
-        "a Jinja template in place of the prompt's own (implies --format prompt)",
+        "a Jinja template that replaces the built-in prompt (implies --format prompt)",
     )
     parser.flag(
         "--clauses",
-        "the prompt that lists attnlens's own sentences by id and asks which to print, for "
-        "`attnlens.render_text` (implies --format prompt)",
+        "print the prompt that lists attnlens's own sentences by id and asks the "
+        "language model which to print; `attnlens.render_text` prints the chosen "
+        "sentences (implies --format prompt)",
     )
     add_shared(parser, "--out")
     parser.option(
         "--cache",
         "FOLDER",
-        "store answers there and reuse them (default: attnlens in the user's cache folder)",
+        "the folder in which answers are stored and reused (default: attnlens in "
+        "the user's cache folder)",
     )
-    parser.flag("--no-cache", "compute the answer again, and do not store it")
+    parser.flag("--no-cache", "compute the answer again, and do not store the new answer")
     parser.flag(
         "--follow",
-        "follow a growing file: a line for each new ball, with how surprising it was and what is "
-        "expected next; with --full the next ball explained, with --format json a JSON line a ball",
+        "follow a file that is still being written: for each new ball, print one "
+        "line with its surprise and the forecast of the next ball; with --full, "
+        "print the page of the next ball; with --format json, print one JSON line "
+        "per ball",
     )
     parser.option(
         "--idle",
         "SECONDS",
-        "with --follow: stop after so many seconds without a new ball (default: never)",
+        "with --follow: stop if no new ball arrives for this many seconds (default: never)",
         type=number(0, _MAX_IDLE_SECONDS),
     )
 
 
 def add_ball_options(parser: Parser, *, nargs: str | None = None) -> None:
-    """Add options for the match (``nargs`` of them), the ball, the model and the question."""
+    """Add the options for ``nargs`` matches, the ball, the model and the outcome."""
     from attnlens.cricket.match.match import OUTCOMES, parse_outcome
 
     add_shared(parser, "match", nargs=nargs)
     add_shared(parser, "--ball", "--innings")
-    parser.option("--batter", "NAME", "who faces (only with --ball next); new:NAME is a debutant")
-    parser.option("--bowler", "NAME", "who bowls (only with --ball next)")
+    parser.option(
+        "--batter", "NAME", "the batter who faces (only with --ball next); new:NAME is a debutant"
+    )
+    parser.option("--bowler", "NAME", "the bowler (only with --ball next)")
     add_shared(parser, "--model", "--history")
     parser.add_argument(
         "--outcome",
         type=parse_outcome,
         choices=(*OUTCOMES, "all"),
-        help="explain this outcome, a code or a name such as six: effects and verdicts are about "
-        "its probability alone (default: what came if it was a wicket or a boundary, else what is "
-        "far from usual, else what came; all: the whole distribution)",
+        help="the outcome to explain, a code or a name such as six: effects and "
+        "verdicts are about its probability; all: about the whole distribution "
+        "(default: the actual outcome if it was a wicket or a boundary, else an "
+        "outcome far from usual, else the actual outcome)",
     )
     add_shared(parser, "--no-evidence")
 
@@ -132,7 +141,7 @@ def add_schema(commands: Commands) -> None:
     parser = commands.add_parser(
         "schema",
         run=_run_schema,
-        help="the JSON Schema of an explanation",
+        help="print the JSON Schema of an explanation",
         description="Print the JSON Schema (draft 2020-12) of `explain --format json`.",
     )
     add_shared(parser, "--out")
@@ -152,14 +161,22 @@ def _run(options: argparse.Namespace) -> int:
     if options.all and options.out is not None:
         return _export(options)
     if options.workers > 1 or options.ray:
-        raise InputError("--workers and --ray need a folder", remedy="add --all --out DIR")
+        raise InputError(
+            "--workers and --ray work only when the answers go to a folder",
+            remedy="add --all --out DIR",
+        )
     if len(options.match) > 1:
-        raise InputError("several matches need a folder", remedy="add --all --out DIR")
+        raise InputError(
+            "several matches can be explained only into a folder", remedy="add --all --out DIR"
+        )
     [options.match] = options.match
     check_follow(options)
     _check_form(options)
     if options.all and options.ball is not None:
-        raise InputError("--all is every ball, --ball is one", remedy="give one of the two")
+        raise InputError(
+            "--all means every ball, but --ball names one ball",
+            remedy="give only one of the two options",
+        )
     if options.follow:
         return follow(options, partial(_show, options))
     # Check first, so that the answer is not lost because the output cannot be written.
@@ -170,12 +187,12 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _check_form(options: argparse.Namespace) -> None:
-    """Check that the format fits the other options."""
+    """Check that the format can be combined with the other options."""
     for name in ("messages", "template", "clauses"):
         if getattr(options, name) not in (None, False):
             if options.format not in ("text", "prompt"):
                 raise InputError(
-                    f"--{name} is about prompts, not about --format {options.format}",
+                    f"--{name} applies to prompts, not to --format {options.format}",
                     remedy="use --format prompt, or leave it out",
                 )
             options.format = "prompt"
@@ -186,7 +203,8 @@ def _check_form(options: argparse.Namespace) -> None:
         )
     if options.all and options.format not in ("text", "json"):
         raise InputError(
-            f"--all writes whole explanations as JSON lines, not --format {options.format}",
+            "--all writes each explanation as a JSON line and does not support "
+            f"--format {options.format}",
             remedy="leave --format out",
         )
 
@@ -204,7 +222,7 @@ def explain_named_ball(options: argparse.Namespace) -> Explanation:
 
 
 def _answers_folder(options: argparse.Namespace) -> Path | None:
-    """The folder in which answers are stored; ``None`` if they are not stored."""
+    """Return the folder in which answers are stored; ``None`` if they are not stored."""
     if getattr(options, "no_cache", False):
         return None
     from pathlib import Path
@@ -221,12 +239,15 @@ def _export(options: argparse.Namespace) -> int:
 
     for name in ("follow", "ball", "innings", "batter", "bowler", "scale", "full", "template"):
         if getattr(options, name) not in (None, False):
-            raise InputError(f"--{name} is not for --all --out DIR", remedy="leave it out")
+            raise InputError(
+                f"--{name} cannot be combined with --all --out DIR", remedy="leave it out"
+            )
     if options.format not in ("text", "json") or os.path.isfile(options.out):
         raise InputError(
-            "--all --out writes Parquet files to a folder",
+            "--all --out writes Parquet files into a folder, but this is a file",
             path=options.out,
-            remedy="name a folder; for JSON lines of one match leave --out out",
+            remedy="name a folder; to write one match as JSON lines, redirect stdout instead "
+            "of --out",
         )
     try:
         failed = export_matches(
@@ -300,7 +321,7 @@ def _document(explanation: Explanation, form: str) -> str:
 
 
 def _prompt(explanation: Explanation, options: argparse.Namespace) -> str:
-    """The prompt as plain text, or as messages."""
+    """Return the prompt as plain text, or as the JSON messages of an API."""
     import json
 
     from attnlens.cricket.pages.prompt import prompt_of
@@ -314,28 +335,34 @@ def _prompt(explanation: Explanation, options: argparse.Namespace) -> str:
 
 
 def check_follow(options: argparse.Namespace) -> None:
-    """Check that the options fit together.
+    """Check that the other options can be combined with ``--follow``.
 
     Raises:
-        InputError: they conflict.
+        InputError: an option conflicts with ``--follow``, or works only with it.
     """
     if not options.follow:
         if options.idle is not None:
-            raise InputError("--idle is for --follow", remedy="leave it out, or follow")
+            raise InputError(
+                "--idle works only with --follow", remedy="leave it out, or add --follow"
+            )
         return
     if options.all or options.ball not in (None, "next"):
         raise InputError(
-            "--follow explains the ball not yet bowled",
+            "--follow explains only the ball that is not yet bowled",
             remedy="use --ball next, or leave --ball out",
         )
     for name in ("innings", "batter", "bowler"):
         if getattr(options, name) is not None:
             raise InputError(
-                f"--follow takes the innings in play, and who plays, from the file, not --{name}",
+                f"--follow reads the innings and the players from the file, so --{name} "
+                "cannot be given",
                 remedy="leave it out",
             )
     if options.out is not None:
-        raise InputError("--follow writes to stdout, not to a file", remedy="use > FILE")
+        raise InputError(
+            "--follow writes only to stdout, so --out cannot be given",
+            remedy="redirect stdout: > FILE",
+        )
 
 
 def follow(options: argparse.Namespace, show_page: Callable[[Explanation], int]) -> int:
@@ -377,8 +404,8 @@ def _report_news(
 ) -> None:
     """Print the balls bowled since the last check, and the forecast of the next ball."""
     if news.another:
-        say(f"another match is in the file now: {news.match.match_id}")
-    # Balls in the file at the start, or in a new file, are not news; only later balls are.
+        say(f"the file now contains another match: {news.match.match_id}")
+    # The balls of the first read of a match are not printed; only balls added later are.
     past = first or news.another
     bowled = [
         _bowled(session.explain(news.match, ball=ball, evidence=False, outcome=options.outcome))
@@ -403,7 +430,7 @@ def _report_news(
         print(json.dumps(line, ensure_ascii=False, separators=(",", ":")), flush=True)
         return
     if news.corrected:
-        say("balls that were there before have been changed")
+        say("balls that were printed before have changed in the file")
     ahead = f"next: {waiting}" if explanation is None else _forecast(explanation)
     if in_lines(options):
         lines = [_sentence(ball_row) for ball_row in bowled] or [news.match.match_id]
@@ -423,11 +450,11 @@ def in_lines(options: argparse.Namespace) -> bool:
 
 
 _MIN_LISTED_PROBABILITY = 0.03
-"""The smallest probability of an outcome that a line lists."""
+"""A line leaves out the outcomes with a smaller probability."""
 
 
 def _forecast(explanation: Explanation) -> str:
-    """The forecast of the next ball, and the chance of winning."""
+    """Return a line with the forecast of the next ball and the win probability."""
     from attnlens.cricket.words.facts import OUTCOME_WORDS
     from attnlens.render.numbers import percent_seen
 
@@ -442,7 +469,7 @@ def _forecast(explanation: Explanation) -> str:
 
 
 def _bowled(explanation: Explanation) -> Json:
-    """A ball that was bowled, with the probability that the model gave its outcome."""
+    """Return a bowled ball as plain data, with the probability of its outcome in the forecast."""
     ball, prediction = explanation.ball, explanation.prediction
     expected = next(row for row in prediction.outcomes if row.outcome == prediction.actual)
     fields = ("innings", "index", "label", "batter", "bowler")

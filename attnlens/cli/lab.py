@@ -53,8 +53,8 @@ def add_lab(commands: Commands) -> None:
     parser = commands.add_parser(
         "lab",
         help="train, simulate and measure models",
-        description="Train the predictors, simulate matches, and measure how good predictions and "
-        "explanations are.",
+        description="Train the predictors, simulate matches, and measure the quality of "
+        "predictions and explanations.",
     )
     actions = parser.command_group("lab_command", required=True)
     _add_train(actions)
@@ -78,28 +78,34 @@ def _add_train(commands: Commands) -> None:
         "train",
         run=_train,
         help="train a predictor on match files",
-        description="Train a predictor, and the ratings it needs, on the matches of SRC, "
-        "split by date. On one machine the same seed, matches and --threads give the same model.",
+        description="Train a predictor, and the ratings it needs, on the matches of SRC, split "
+        "by date into training and validation. On one machine, the same seed, "
+        "matches and --threads give the same model.",
     )
     add_shared(parser, "sources")
-    add_shared(parser, "--out", required=True, help="the checkpoint to write")
+    add_shared(parser, "--out", required=True, help="the checkpoint file to write")
     parser.add_argument(
         "--model",
         choices=("temporal", "cricket"),
         default="temporal",
-        help="temporal: the predictor of balls (default); cricket: the encoder-decoder of overs",
+        help="temporal: the predictor of the next ball (default); cricket: the "
+        "encoder-decoder that predicts the next over",
     )
-    validation = "last day to validate on; the same day as --train-until: no validation"
-    parser.option("--train-until", "DATE", "last day to train on", type=date)
+    validation = (
+        "the last day of matches to validate on; give the same day as --train-until to train "
+        "without validation"
+    )
+    parser.option("--train-until", "DATE", "the last day of matches to train on", type=date)
     parser.option("--validate-until", "DATE", validation, type=date)
-    parser.option("--epochs", "N", "passes over the matches", type=int)
+    parser.option("--epochs", "N", "number of passes over the training matches", type=int)
     parser.option("--seed", "N", "random seed (default 5)", type=int)
-    parser.option("--hidden-dim", "N", "width of the predictor", type=int)
+    parser.option("--hidden-dim", "N", "width of the predictor's vectors", type=int)
     parser.option(
         "--set",
         "NAME=VALUE",
-        "any other setting of the recipe or of the model's sizes, such as learning_rate=0.001, "
-        "dropout=0.2 or heads.medium=8; repeatable",
+        "another hyperparameter of the training or the model, such as "
+        "learning_rate=0.001, dropout=0.2 or heads.medium=8; may be given several "
+        "times",
         action="append",
         default=[],
     )
@@ -114,12 +120,26 @@ def _add_train(commands: Commands) -> None:
         default="cpu",
         help="device to train on; with torchrun each process uses its own GPU",
     )
-    head_balls = "sampled balls on which heads earn their names (default 200; fewer is faster)"
+    head_balls = (
+        "number of sampled balls on which the heads are measured and named (default 200; fewer "
+        "balls take less time)"
+    )
     _add_counts(parser, ("--head-balls", 1, head_balls))
     # A very large number of threads would crash the process.
-    _add_counts(parser, ("--threads", 1, "default: all cores"), most=_MAX_THREADS)
+    _add_counts(
+        parser, ("--threads", 1, "number of threads (default: all cores)"), most=_MAX_THREADS
+    )
     parser.option(
-        "--state", "FILE", "save the run's state here after every epoch, and resume from it"
+        "--threads",
+        "N",
+        "number of threads (default: all cores)",
+        type=whole_number(1, _MAX_THREADS),
+    )
+    parser.option(
+        "--state",
+        "FILE",
+        "the file in which the training state is saved after every epoch; if it "
+        "exists, training resumes from it",
     )
 
 
@@ -128,8 +148,8 @@ def _train(options: argparse.Namespace) -> int:
     for name in ("teacher", "head_balls", "hidden_dim") if options.model == "cricket" else ():
         if getattr(options, name):
             raise InputError(
-                f"--{name.replace('_', '-')} does not apply to --model cricket",
-                remedy="leave it out; set sizes with --set",
+                f"--{name.replace('_', '-')} cannot be used with --model cricket",
+                remedy="leave the option out; set sizes with --set",
             )
     from pathlib import Path
 
@@ -157,16 +177,17 @@ def _add_ratings(commands: Commands) -> None:
     parser = commands.add_parser(
         "ratings",
         run=_ratings,
-        help="bring player and venue ratings up to date without retraining",
-        description="Write a copy of the checkpoint whose ratings have learnt every later match of "
-        "SRC, date by date. The network's weights do not change. A table that the checkpoint "
-        "lacks, such as the levels of competitions, learns every match of SRC. Exit status 1 if "
-        "there is no later match.",
+        help="update player and venue ratings without retraining",
+        description="Write a copy of the checkpoint whose ratings include every later match of "
+        "SRC, added date by date. The network's weights do not change. If the "
+        "checkpoint lacks a table of ratings, such as the levels of competitions, "
+        "that table is computed from every match of SRC. The exit status is 1 if "
+        "SRC holds no later match.",
     )
     add_shared(parser, "sources")
-    add_shared(parser, "--out", required=True, help="the checkpoint to write")
+    add_shared(parser, "--out", required=True, help="the checkpoint file to write")
     add_shared(parser, "--model", "--until")
-    win_until = "refit the win probabilities on the matches of SRC up to this day"
+    win_until = "fit the win probabilities again, on the matches of SRC up to this day"
     parser.option("--win-until", "DATE", win_until, type=date)
     add_formats(parser)
 
@@ -218,17 +239,20 @@ def _learnt_sentence(
     fitted: datetime.date | None,
 ) -> str:
     parts = [
-        (added.already_known, "{} already known"),
+        (added.already_known, "{} were already included"),
         (added.undated, "{} without a date left out"),
-        (added.completed, "{} already known filled in tables that the checkpoint lacked"),
+        (
+            added.completed,
+            "{} already included were used to fill tables that the checkpoint lacked",
+        ),
     ]
     notes = [text.format(count(number, "match", "matches")) for number, text in parts if number]
     if fitted is not None:
-        notes.append(f"win probabilities fitted on matches until {fitted}")
+        notes.append(f"win probabilities were fitted on matches until {fitted}")
     learnt = count(added.matches, "match", "matches")
-    result = f"wrote {out}: ratings until {until} (were {before}), {learnt} learnt"
+    result = f"wrote {out}: ratings until {until} (before: {before}), {learnt} added"
     if fitted is None and not added.matches and not added.completed:
-        result = f"nothing newer than {before}: no file written"
+        result = f"SRC holds no match after {before}, so no file was written"
     return "; ".join([result, *notes])
 
 
@@ -236,39 +260,45 @@ def _add_evaluate(commands: Commands) -> None:
     parser = commands.add_parser(
         "evaluate",
         run=_evaluate,
-        help="log-loss, Brier score, calibration and accuracy, with baselines",
+        help="measure log-loss, Brier score, calibration and accuracy, and compare with baselines",
         description="Evaluate a predictor on the matches of SRC that were played after its "
-        "training, with ratings as of each match's date. Baselines are fitted on the dates the "
-        "predictor was trained on. Intervals are 95%, from resampling whole matches.",
+        "training, with ratings as of each match's date. The baselines are fitted "
+        "on the dates on which the predictor was trained. The intervals are 95% "
+        "confidence intervals from resampling whole matches.",
     )
     _add_matches(parser)
-    history_help = "more matches, for the ratings and for fitting the baselines"
+    history_help = "more matches, used for the ratings and to fit the baselines"
     add_shared(parser, "--history", nargs="+", help=history_help)
     parser.option(
         "--baselines",
         "NAMES",
-        f"any of {','.join(_BASELINES)} (default all), or none; the trees take minutes",
+        f"a comma-separated list of {','.join(_BASELINES)} (default: all three), or "
+        "none; fitting the trees takes minutes",
         type=_baselines,
         default=_BASELINES,
     )
     parser.flag(
         "--win",
-        "evaluate win probabilities before every ball instead, against models of the state alone",
+        "instead, evaluate the win probabilities before every ball, compared with "
+        "models that see only the state of the match",
     )
     parser.flag(
         "--usual",
-        "evaluate what is usual in each competition instead, the reference of explanations",
+        "instead, evaluate the usual probabilities of each competition, with which "
+        "explanations compare a prediction",
     )
     parser.flag(
         "--reasons",
-        "evaluate reasons instead: for each kind, the slope of what happened on the explanation",
+        "instead, evaluate the reasons: for each kind of reason, regress what "
+        "happened on the points that the explanation gave, and report the slope",
     )
-    _add_counts(parser, ("--balls", 1, "balls to sample with --reasons (default 6600)"))
+    _add_counts(parser, ("--balls", 1, "number of balls to sample with --reasons (default 6600)"))
     parser.option(
         "--calibration-out",
         "FILE",
-        "write how often each outcome happened, by predicted probability; explanations quote "
-        "NAME.calibration.json beside NAME.safetensors; with --reasons, add the slopes to it",
+        "write to this file how often each outcome happened, by predicted "
+        "probability; explanations quote the file NAME.calibration.json that is "
+        "next to NAME.safetensors; with --reasons, add the slopes to the file",
     )
 
 
@@ -277,24 +307,25 @@ def _add_faithfulness(commands: Commands) -> None:
         "faithfulness",
         run=_faithfulness,
         help="measure whether attention identifies the past balls that mattered",
-        description="On a sample of balls with at least 36 before them, measure what hiding past "
-        "balls does to the prediction, and how well attention and other scores agree with it, "
-        "against recency, uniform and random scores. Only matches of SRC after the model's "
-        "training are measured; earlier ones bring its ratings up to date.",
+        description="Sample balls with at least 36 balls before them, and measure how the "
+        "prediction changes when past balls are hidden. Report how well attention "
+        "and other scores agree with these changes, compared with recency, uniform "
+        "and random scores. Only matches of SRC after the model's training are "
+        "measured; earlier matches update its ratings.",
     )
     _add_matches(parser, sample=True)
     wide = (
-        "balls from anywhere in an innings, for the log-loss with the past, without it and with "
-        "it scrambled (default 5000)"
+        "number of balls from anywhere in an innings on which to measure the log-loss with the "
+        "past, without the past and with the past scrambled (default 5000)"
     )
     _add_counts(parser, ("--wide", 0, wide))
     parser.flag(
         "--stability",
-        "measure instead how often subject, top ball and verdicts stay the same under changes that "
-        "should not matter",
+        "instead, measure how often the explained outcome, the most influential "
+        "ball and the verdicts stay the same under changes that should not matter",
     )
-    parser.option("--against", "MODEL", "with --stability, another checkpoint to compare with")
-    claims = "with --stability, balls to compare verdicts on (default 100)"
+    parser.option("--against", "MODEL", "with --stability: another checkpoint to compare with")
+    claims = "with --stability: number of balls on which verdicts are compared (default 100)"
     _add_counts(parser, ("--claims", 0, claims))
 
 
@@ -302,27 +333,30 @@ def _add_heads(commands: Commands) -> None:
     parser = commands.add_parser(
         "heads",
         run=_heads,
-        help="measure what each head does, and name it after what was measured",
-        description="Measure, for every scale and head: its learnt biases, its attention relative "
-        "to uniform attention, the loss of the prediction without it, and the name that it earned "
-        "by attention and effect, with 95% intervals. Only matches of SRC after the model's "
-        "training are measured; earlier ones bring its ratings up to date.",
+        help="measure what each head does, and name it by the result",
+        description="For every scale and head, measure the learned biases, the attention "
+        "relative to uniform attention, the prediction's loss without the head, "
+        "and the name that its attention and the effect of hiding support, with "
+        "95% intervals. Only matches of SRC after the model's training are "
+        "measured; earlier matches update its ratings.",
     )
     _add_matches(parser, sample=True)
 
 
 def _add_matches(parser: Parser, *, sample: bool = False) -> None:
-    """Add the options of a measurement, and those for sampling balls if ``sample``."""
+    """Add the options of a measurement; if ``sample``, also the options for sampling balls."""
     add_shared(parser, "sources", "--model")
     if sample:
         add_shared(parser, "--history", nargs="+")
         _add_counts(
-            parser, ("--balls", 1, "default 500"), ("--seed", 0, "seed of the sample; default 5")
+            parser,
+            ("--balls", 1, "number of balls to sample (default 500)"),
+            ("--seed", 0, "seed of the sample (default 5)"),
         )
     add_shared(parser, "--from", "--until")
     parser.flag(
         "--allow-in-sample",
-        "also measure matches inside the model's training dates: the figures look too good",
+        "also measure matches from the model's training dates; the results will look too good",
     )
     add_formats(parser)
     add_shared(parser, "--out")
@@ -345,11 +379,17 @@ def _evaluate(options: argparse.Namespace) -> int:
     modes = [name for name in ("win", "usual", "reasons") if getattr(options, name)]
     if len(modes) > 1:
         names = " and ".join(f"--{name}" for name in modes)
-        raise InputError(f"{names} exclude each other", remedy="give one of them")
+        raise InputError(f"{names} exclude each other", remedy="give only one of them")
     if options.balls is not None and not options.reasons:
-        raise InputError("--balls needs --reasons", remedy="leave it out; every ball is evaluated")
+        raise InputError(
+            "--balls works only with --reasons",
+            remedy="leave it out, because every ball is evaluated; or add --reasons",
+        )
     if options.calibration_out is not None and (options.win or options.usual):
-        raise InputError(f"--calibration-out does not go with --{modes[0]}", remedy="leave one out")
+        raise InputError(
+            f"--calibration-out cannot be combined with --{modes[0]}",
+            remedy="leave one of the two out",
+        )
     if options.win:
         from attnlens.cricket.lab.winning import render_winning, win_evaluation
 
@@ -408,7 +448,9 @@ def _faithfulness(options: argparse.Namespace) -> int:
         return _stability(options)
     for name in ("against", "claims"):
         if getattr(options, name) is not None:
-            raise InputError(f"--{name} needs --stability", remedy="add it, or leave this out")
+            raise InputError(
+                f"--{name} works only with --stability", remedy="add --stability, or leave it out"
+            )
     from attnlens.cricket.lab.attention_faithfulness import measure, render_faithfulness
 
     def document(held: HeldOut) -> Json:
@@ -482,19 +524,21 @@ def _add_planted(commands: Commands) -> None:
     parser = commands.add_parser(
         "planted",
         run=_planted,
-        help="train on matches with known dependencies, and test whether they are found",
-        description="Simulate matches played by rules, so that it is known which past balls each "
-        "ball depends on and by how much. Train a small predictor on them. Then measure whether "
-        "attention and hiding balls identify those balls, and how often a false claim is called "
-        "supported. docs/evidence.md explains each figure.",
+        help="train on matches with known dependencies, and test whether the "
+        "explanations find them",
+        description="Simulate matches by known rules, which determine the past balls that each "
+        "ball depends on and by how much. Train a small predictor on these "
+        "matches. Then measure whether attention and hiding balls identify the "
+        "right past balls, and how often a false claim is called supported. "
+        "docs/evidence.md explains each figure.",
     )
-    parser.flag("--quick", "a small version that runs every part, for a test")
+    parser.flag("--quick", "a small and fast version that runs every part, for tests")
     _add_counts(
         parser,
-        ("--matches", 1, "simulated matches to train on (default 300)"),
-        ("--epochs", 1, "passes over them (default 8)"),
-        ("--balls", 1, "balls to score every method on (default 200)"),
-        ("--claims", 1, "balls to give verdicts on (default 50)"),
+        ("--matches", 1, "number of simulated matches to train on (default 300)"),
+        ("--epochs", 1, "number of passes over these matches (default 8)"),
+        ("--balls", 1, "number of balls on which every method is scored (default 200)"),
+        ("--claims", 1, "number of balls on which claims are tested (default 50)"),
         ("--seed", 0, "random seed (default 5)"),
     )
     add_formats(parser)
@@ -518,13 +562,19 @@ def _add_simulate(commands: Commands) -> None:
     parser = commands.add_parser(
         "simulate",
         run=_simulate,
-        help="write T20 matches from a seeded generator",
-        description="Write invented T20 matches as Cricsheet CSV2 or JSON. The same seed writes "
-        "the same bytes.",
+        help="write simulated T20 matches",
+        description="Write simulated T20 matches as Cricsheet CSV2 or JSON. The same seed "
+        "always writes the same bytes.",
     )
-    out_help = "one match: a .csv or .json file; several: a .zip"
+    out_help = "the file to write: .csv or .json for one match, .zip for several"
     add_shared(parser, "--out", required=True, help=out_help)
-    parser.option("--seed", "N", "default 0", type=whole_number(0, MAX_SEED), default=0)
+    parser.option(
+        "--seed",
+        "N",
+        "seed of the first match (default 0)",
+        type=whole_number(0, MAX_SEED),
+        default=0,
+    )
     parser.option(
         "--matches",
         "N",
@@ -535,7 +585,8 @@ def _add_simulate(commands: Commands) -> None:
     parser.add_argument(
         "--format",
         choices=("csv2", "json"),
-        help="format in a zip (default csv2); of one file its suffix decides",
+        help="the format of the files in a zip (default csv2); the format of a single "
+        "file follows from its suffix",
     )
 
 
@@ -543,7 +594,7 @@ def _simulate(options: argparse.Namespace) -> int:
     from attnlens.cricket.lab.simulator import save_simulated
 
     if not options.out:
-        raise InputError("--out is empty", remedy="name a file")
+        raise InputError("the file name of --out is empty", remedy="give a file name")
     try:
         save_simulated(
             options.out,
@@ -560,36 +611,47 @@ def _add_text_train(commands: Commands) -> None:
     parser = commands.add_parser(
         "text-train",
         run=_text_train,
-        help="train on a CSV of sentence pairs",
-        description="Train an encoder-decoder on sentence pairs. A tenth of the inputs, and all "
-        "pairs of some combinations of answers, are held out; the accuracy on them is printed. On "
-        "one machine the same pairs and seed give the same weights.",
+        help="train an encoder-decoder on a CSV of sentence pairs",
+        description="Train an encoder-decoder on sentence pairs. A tenth of the inputs is held "
+        "out, and so are all pairs whose answers belong to some chosen "
+        "combinations; the accuracy on the held-out pairs is printed. On one "
+        "machine, the same pairs and seed give the same weights.",
     )
-    parser.option("csv", "CSV", "sentence pairs, one a row, with column names in the first row")
     parser.option(
-        "--columns", "A,B", "the names of the two columns, input first (default the first two)"
+        "csv", "CSV", "a file with one sentence pair per row, and column names in the first row"
     )
-    parser.option("--separator", "C", "default a comma; or `tab`", type=_separator, default=",")
-    add_shared(parser, "--out", required=True, help="the checkpoint to write")
+    parser.option(
+        "--columns",
+        "A,B",
+        "the names of the input column and the output column (default: the first two columns)",
+    )
+    parser.option(
+        "--separator",
+        "C",
+        "the character between columns, or `tab` (default: a comma)",
+        type=_separator,
+        default=",",
+    )
+    add_shared(parser, "--out", required=True, help="the checkpoint file to write")
     for name, low, high, words in (
-        ("epochs", 1, 10_000, "default 30"),
-        ("seed", 0, MAX_SEED, "default 0"),
-        ("batch", 1, 10_000, "default 64"),
+        ("epochs", 1, 10_000, "number of passes over the pairs (default 30)"),
+        ("seed", 0, MAX_SEED, "random seed (default 0)"),
+        ("batch", 1, 10_000, "number of pairs per training step (default 64)"),
         ("width", 1, 4096, "width of the vectors (default 64)"),
-        ("heads", 1, 64, "heads of each attention (default 4)"),
+        ("heads", 1, 64, "number of heads of each attention layer (default 4)"),
         ("d-ff", 1, 16_384, "width inside the feed-forward networks (default 128)"),
-        ("encoder-layers", 1, 24, "default 1"),
-        ("decoder-layers", 1, 24, "default 1"),
+        ("encoder-layers", 1, 24, "number of encoder layers (default 1)"),
+        ("decoder-layers", 1, 24, "number of decoder layers (default 1)"),
     ):
         parser.option(f"--{name}", "N", words, type=whole_number(low, high))
     parser.option(
-        "--learning-rate", "X", "highest learning rate (default 0.003)", type=number(0, 1)
+        "--learning-rate", "X", "the highest learning rate (default 0.003)", type=number(0, 1)
     )
     parser.option(
         "--leading",
         "N",
-        "the first N tokens of an answer are names: leave them out of the combinations that are "
-        "held out (default 0)",
+        "the number of names at the start of each answer; these tokens do not "
+        "count when combinations of answers are held out (default 0)",
         type=whole_number(0, 100),
         default=0,
     )
@@ -598,14 +660,16 @@ def _add_text_train(commands: Commands) -> None:
 def _separator(text: str) -> str:
     sign = "\t" if text in ("tab", "\\t") else text
     if len(sign) != 1 or sign in '\r\n"' or not sign.isascii():
-        raise argparse.ArgumentTypeError(f"{text!r} is not one character, such as `;` or `tab`")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a single character such as `;`, or the word `tab`"
+        )
     return sign
 
 
 def _two_columns(text: str) -> list[str]:
     names = [name.strip() for name in text.split(",")]
     if len(names) != 2:
-        raise InputError(f"--columns {text!r} is not two names", remedy="give INPUT,OUTPUT")
+        raise InputError(f"--columns {text!r} is not a pair of names", remedy="give INPUT,OUTPUT")
     return names
 
 

@@ -29,47 +29,60 @@ _KEY_NAMES = ("ATTNLENS_API_KEY", "OPENAI_API_KEY")
 _MAX_TEXT_BYTES = 200_000
 _MAX_DATA_BYTES = 1 << 26
 _LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1")
-"""Hosts that only this machine can reach, and for which the SDK rejects requests of web pages."""
+"""Hosts that only this machine can reach; the MCP SDK rejects requests from web pages there."""
 
 
 def add_narrate(commands: Commands) -> None:
     parser = commands.add_parser(
         "narrate",
         run=_run_narrate,
-        help="a language model chooses and orders the sentences of an explanation",
-        description="Send the sentences that attnlens wrote about a ball, each under an id, to an "
-        "OpenAI-compatible endpoint, and print those that it chooses, in its order. Cautions are "
-        "always printed. If the answer names no sentence, attnlens's own narrative is printed. The "
-        "sentences, with the players' names, leave this machine for the address that "
-        "--base-url names. The key is taken from the environment: ATTNLENS_API_KEY, else "
+        help="let a language model choose and order the sentences of an explanation",
+        description="Send the sentences that attnlens wrote about a ball, each with an id, to "
+        "an OpenAI-compatible endpoint. Print the sentences that the endpoint "
+        "chooses, in its order. Cautions are always printed. If the answer names "
+        "no sentence, attnlens prints its own narrative. The sentences, which "
+        "contain the players' names, are sent to the address of --base-url. The "
+        "key is read from the environment variable ATTNLENS_API_KEY, or else from "
         "OPENAI_API_KEY.",
     )
     add_ball_options(parser)
     parser.option(
-        "--base-url", "URL", "the endpoint, such as https://host/v1 or http://localhost:11434/v1"
+        "--base-url",
+        "URL",
+        "the address of the endpoint, such as https://host/v1 or http://localhost:11434/v1",
     )
-    parser.option("--llm-model", "NAME", "the language model's name there")
-    parser.option("--template", "FILE", "a Jinja template in place of the prompt's own")
-    parser.flag("--strict", "exit 1 if an id is unknown or repeated, or if no sentence is named")
+    parser.option("--llm-model", "NAME", "the name of the language model at the endpoint")
+    parser.option("--template", "FILE", "a Jinja template that replaces the built-in prompt")
+    parser.flag(
+        "--strict",
+        "exit with status 1 if an id is unknown or repeated, or if the answer names no sentence",
+    )
     parser.option(
         "--max-tokens",
         "COUNT",
-        "the longest answer, reasoning included; default 1000",
+        "the longest answer in tokens, including reasoning (default 1000)",
         type=whole_number(1, 1_000_000),
         default=1000,
     )
-    parser.option("--temperature", "T", "0 to 2; default 0.2", type=float, default=0.2)
+    parser.option(
+        "--temperature",
+        "T",
+        "the sampling temperature of the language model, 0 to 2 (default 0.2)",
+        type=float,
+        default=0.2,
+    )
     parser.option(
         "--timeout",
         "SECONDS",
-        "give up after so long without a byte; default 300, as a local model may start slowly",
+        "stop waiting if no byte arrives for this long (default 300, because a "
+        "local model may start slowly)",
         type=float,
         default=300.0,
     )
     parser.option(
         "--deadline",
         "SECONDS",
-        "give up on the whole answer after so long; default 900",
+        "stop waiting for the whole answer after this long (default 900)",
         type=float,
         default=900.0,
     )
@@ -77,11 +90,18 @@ def add_narrate(commands: Commands) -> None:
 
 def _run_narrate(options: argparse.Namespace) -> int:
     if not options.base_url:
-        raise InputError("--base-url is missing", remedy="give it; see `narrate --help`")
+        raise InputError(
+            "--base-url is missing",
+            remedy="give the address of an endpoint, such as http://localhost:11434/v1",
+        )
     if not options.llm_model:
-        raise InputError("--llm-model is missing", remedy="name the model that is to write")
+        raise InputError(
+            "--llm-model is missing", remedy="give the name of a model that the endpoint offers"
+        )
     if not 0 <= options.temperature <= 2:
-        raise InputError("--temperature is from 0 to 2", remedy="give one such as 0.2")
+        raise InputError(
+            "--temperature must be a number from 0 to 2", remedy="give a number such as 0.2"
+        )
     endpoint = _endpoint_at(
         options.base_url, options.llm_model, timeout=options.timeout, deadline=options.deadline
     )
@@ -107,12 +127,12 @@ def _run_narrate(options: argparse.Namespace) -> int:
         problem = str(error)
     rendered = render_clauses(clauses, ids)
     if cut:
-        say("the answer was cut at its most tokens; give more with --max-tokens")
+        say("the answer was cut off at the token limit; raise --max-tokens")
     for entry in rendered.dropped:
-        say(f"dropped {entry.id!r}: {entry.reason}")
+        say(f"the id {entry.id!r} was dropped: {entry.reason}")
     failed = all(clause.required for clause in rendered.clauses)
     if failed:
-        say(f"{problem}; this is attnlens's own narrative")
+        say(f"{problem}; attnlens prints its own narrative instead")
         own = [clause.id for clause in clauses if clause.id.startswith(_NARRATIVE)]
         rendered = render_clauses(clauses, own)
     print(*(clause.text for clause in rendered.clauses), sep="\n")
@@ -120,15 +140,16 @@ def _run_narrate(options: argparse.Namespace) -> int:
 
 
 def _endpoint_at(url: str, model: str, **patience: float) -> Endpoint:
-    """The endpoint; its key comes only from the environment, because others can read command
-    lines.
-    """
+    """Return the endpoint, with a key from the environment: a command line is visible to others."""
     from attnlens.llm.endpoint import Endpoint
 
     key = next((value for name in _KEY_NAMES if (value := os.environ.get(name, "").strip())), None)
     endpoint = Endpoint(url, model, key=key, **patience)
     if key is not None and not endpoint.sends_key:
-        say("the key is not sent over plain HTTP to another machine")
+        say(
+            "the API key was left out, because a plain HTTP connection to another "
+            "machine would expose it; use https://"
+        )
     return endpoint
 
 
@@ -136,21 +157,24 @@ def add_check(commands: Commands) -> None:
     parser = commands.add_parser(
         "check",
         run=_run_check,
-        help="a spot check of a text's numbers and names against a JSON or CSV",
-        description="Compare the numbers and names of a text with data. Each statement is borne "
-        "out, not borne out (the data has another number there), not in the data, or not read; the "
-        "exit status is 1 if one is not borne out or not in the data.",
+        help="compare the numbers and names of a text with a JSON or CSV file",
+        description="Compare the numbers and names of a text with data. Each statement of the "
+        "text gets one of four answers: borne out, not borne out (the data has "
+        "another number there), not in the data, or not read. The exit status is 1 "
+        "if any statement is not borne out or not in the data.",
     )
-    parser.option("facts", "FACTS", "a JSON or CSV file, or - for stdin")
+    parser.option("facts", "FACTS", "a JSON or CSV file with the data, or - for stdin")
     parser.option("text", "TEXT", "a file with the text, or - for stdin")
-    parser.flag("--strict", "exit status 1 also if no statement was read")
+    parser.flag("--strict", "also exit with status 1 if no statement could be read")
     add_formats(parser)
     add_shared(parser, "--out")
 
 
 def _run_check(options: argparse.Namespace) -> int:
     if options.facts == options.text == "-":
-        raise InputError("stdin can be one of the two", remedy="give a file for the other")
+        raise InputError(
+            "FACTS and TEXT cannot both be read from stdin", remedy="give a file for one of the two"
+        )
     from attnlens.cricket.words.grounding import check_grounding
 
     if options.out is not None:
@@ -163,15 +187,13 @@ def _run_check(options: argparse.Namespace) -> int:
         raise InputError(error.problem, path=options.facts, remedy=error.remedy) from None
     show(options, checked.to_dict, lambda **_: _render_check(checked))
     if options.strict and not checked.read:
-        say("no statement was read: nothing is borne out")
+        say("no statement could be read, so nothing was compared")
         return 1
     return 1 if checked.faults else 0
 
 
 def _render_check(checked: SpotCheck) -> str:
-    """The number of statements read, and the statements that are not borne out or were not
-    judged.
-    """
+    """Return the number of read statements, and every statement that is not borne out."""
     parts = [f"{checked.read} of {len(checked.statements)} statements read"]
     for answer in ("not borne out", "not in the data", "not read"):
         rows = [_statement_lines(row) for row in checked.statements if row.answer == answer]
@@ -181,10 +203,10 @@ def _render_check(checked: SpotCheck) -> str:
 
 
 def _statement_lines(statement: Statement) -> str:
-    """A statement, followed by the reason for its answer and by the data's value."""
+    """Return a statement, the reason for its answer, and the nearest value in the data."""
     from attnlens.render.safe import clean
 
-    nearest = "" if statement.nearest is None else f"; the facts hold {clean(statement.nearest)}"
+    nearest = "" if statement.nearest is None else f"; the data has {clean(statement.nearest)}"
     pointer = "" if statement.pointer is None else f" ({clean(statement.pointer)})"
     return f"  {clean(statement.text)}\n    {clean(statement.what)}{nearest}{pointer}"
 
@@ -192,9 +214,9 @@ def _statement_lines(statement: Statement) -> str:
 def _read(path: str, max_bytes: int) -> str:
     """Read a file or a pipe as text."""
     if path != "-":
-        data = read_whole(path, max_bytes, remedy="give text")
+        data = read_whole(path, max_bytes, remedy="give a text file")
     elif len(data := sys.stdin.buffer.read(max_bytes + 1)) > max_bytes:
-        raise InputError("is too large", path=path, remedy="give a part of it")
+        raise InputError("is too large", path=path, remedy="give a shorter part of it")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -205,18 +227,26 @@ def add_mcp(commands: Commands) -> None:
     parser = commands.add_parser(
         "mcp",
         run=_run_mcp,
-        help="a Model Context Protocol server",
-        description="Answer a language model's client over the Model Context Protocol: find "
-        "matches and balls, explain a ball, ask what if, check a text. Over stdio, or with "
-        "--http over streamable HTTP. Only match files inside the folders given are read. Needs "
-        "the extra `mcp`.",
+        help="serve matches and explanations to a language model (Model Context Protocol)",
+        description="Run a Model Context Protocol server, which lets a language model find "
+        "matches and balls, explain a ball, ask what-if questions, and check a "
+        "text. The server communicates over stdio, or over streamable HTTP with "
+        "--http. It reads only match files in the given folders. It needs the "
+        "extra `mcp`.",
     )
-    parser.option("folders", "FOLDER", "a folder of match files that may be read", nargs="*")
+    parser.option("folders", "FOLDER", "a folder whose match files the server may read", nargs="*")
     add_shared(parser, "--model", "--history")
-    parser.flag("--http", "streamable HTTP instead of stdio")
-    parser.add_argument("--host", default="127.0.0.1", help="with --http; default 127.0.0.1")
+    parser.flag("--http", "serve over streamable HTTP instead of stdio")
     parser.add_argument(
-        "--port", type=whole_number(1, 65535), default=8000, help="with --http; default 8000"
+        "--host",
+        default="127.0.0.1",
+        help="with --http: the address to serve on (default 127.0.0.1)",
+    )
+    parser.add_argument(
+        "--port",
+        type=whole_number(1, 65535),
+        default=8000,
+        help="with --http: the port to serve on (default 8000)",
     )
 
 
@@ -224,9 +254,9 @@ def _run_mcp(options: argparse.Namespace) -> int:
     host = options.host.lower()
     if options.http and host not in _LOCAL_HOSTS:
         raise InputError(
-            f"--host {options.host} can be reached from other machines, and the server asks nobody "
-            "who they are",
-            remedy="use 127.0.0.1, and a proxy that does in front of it",
+            f"--host {options.host} can be reached from other machines, but the server "
+            "does not check who connects",
+            remedy="use 127.0.0.1, behind a proxy that checks who connects",
         )
     try:
         from attnlens.cricket.mcp.server import bound_standard_input, server_of
@@ -234,14 +264,17 @@ def _run_mcp(options: argparse.Namespace) -> int:
         if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types"):
             raise
         raise InputError(
-            "the Model Context Protocol's SDK is not installed",
-            remedy="pip install 'attnlens[mcp]'",
+            "the MCP SDK (Model Context Protocol) is not installed",
+            remedy="run: pip install 'attnlens[mcp]'",
         ) from None
     from attnlens.cricket.mcp.match_folders import Folders
 
     folders = Folders(options.folders)
     if not folders.roots:
-        say("no folder is given, so no match can be read")
+        say(
+            "no folder was given, so the server cannot read any match; give the "
+            "folders of your match files"
+        )
     server = server_of(folders, session_of(options))
     end_at_once()
     if not options.http:

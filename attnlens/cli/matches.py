@@ -43,13 +43,13 @@ def add_predict(commands: Commands) -> None:
     parser = commands.add_parser(
         "predict",
         run=_run_predict,
-        help="the outcome probabilities of every delivery",
-        description="One row per delivery: which ball, what happened, and the probability "
-        "the model gave to each of the eleven outcomes.",
+        help="write the outcome probabilities of every delivery",
+        description="Write one row per delivery: which ball it is, what happened, and the "
+        "probability that the model gave to each of the eleven outcomes.",
     )
     parser.option("matches", "MATCH", "match files, folders or Cricsheet zips", nargs="+")
     add_shared(parser, "--model", "--history")
-    add_shared(parser, "--out", help="a .csv or .parquet file (default: stdout)")
+    add_shared(parser, "--out", help="the .csv or .parquet file to write (default: CSV on stdout)")
     add_shared(parser, "--on-error")
 
 
@@ -57,7 +57,7 @@ def _run_predict(options: argparse.Namespace) -> int:
     suffix = os.path.splitext(options.out)[1].lower() if options.out else ".csv"
     if suffix not in (".csv", ".parquet"):
         raise InputError(
-            f"cannot write {suffix or 'a file without a suffix'}",
+            f"the suffix {suffix!r} of the file name is not a format of tables",
             path=options.out,
             remedy="end it in .csv or .parquet",
         )
@@ -95,7 +95,9 @@ def _rows(matches: Iterable[Match], session: Session) -> Iterator[Row]:
         progress(f"match {number}: {match.match_id}")
         yield from session.rows(match)
     if not number:
-        raise InputError("no match left to predict", remedy="give other files")
+        raise InputError(
+            "none of the files holds a match that could be read", remedy="give other files"
+        )
 
 
 def _write_csv(rows: Iterator[Row], file: TextIO) -> None:
@@ -104,7 +106,7 @@ def _write_csv(rows: Iterator[Row], file: TextIO) -> None:
     from attnlens.cricket.predictor.window import COLUMNS
     from attnlens.render.safe import cell
 
-    first = list(islice(rows, 1))  # so that an error leaves no header behind
+    first = list(islice(rows, 1))  # an error in the first row must not leave a lone header
     writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
     writer.writeheader()
     for row in chain(first, rows):
@@ -130,23 +132,25 @@ def add_whatif(commands: Commands) -> None:
     parser = commands.add_parser(
         "whatif",
         run=_run_whatif,
-        help="what the model would have expected if something had been different",
-        description="Ask about one ball again with another bowler, batter or target, or with "
-        "other outcomes of past balls. The answers before and after are shown side by side.",
+        help="change the bowler, the batter, the target or past balls, and predict the ball again",
+        description="Predict one ball again as if another player bowled or batted, the target "
+        "were different, or past balls had had other outcomes. The prediction "
+        "before and after the change are shown side by side.",
     )
     add_shared(parser, "match", "--ball", "--innings")
     parser.option(
         "--set",
         "NAME=VALUE",
-        "what is different: bowler=NAME, batter=NAME, target=N, ball:43=0 (an earlier ball, "
-        "named as for --ball, and its outcome) or last=W (the ball before); may be given often",
+        "the change: bowler=NAME, batter=NAME, target=N, ball:43=0 (an earlier "
+        "ball, named as for --ball, and its outcome) or last=W (the ball before); "
+        "may be given several times",
         action="append",
         default=[],
     )
     parser.option(
         "--change",
         "BALL=OUTCOME",
-        "another outcome of an earlier ball: --change 43=0 is --set ball:43=0",
+        "another outcome of an earlier ball: --change 43=0 means the same as --set ball:43=0",
         dest="set",
         action="append",
         default=[],
@@ -159,11 +163,11 @@ def add_whatif(commands: Commands) -> None:
 
 def _run_whatif(options: argparse.Namespace) -> int:
     if options.ball is None:
-        raise InputError("say which ball", remedy="give --ball 47, --ball last or --ball next")
+        raise InputError("no ball was named", remedy="give --ball 47, --ball last or --ball next")
     from attnlens.cricket.explain.what_if_types import LAST, question_of
 
     question = question_of(options.set)
-    # Find a wrong name before loading torch, and an output path that cannot be written.
+    # Report a wrong name, or an output path that cannot be written, before loading torch.
     check_files(options)
     from attnlens.cricket.match.naming import balls_of
     from attnlens.cricket.pages.ball_page import render_what_if
@@ -185,43 +189,51 @@ def add_over(commands: Commands) -> None:
     parser = commands.add_parser(
         "over",
         run=_run_over,
-        help="forecast the next over: runs, wickets, boundaries, and the past balls attended to",
-        description="Forecast an over from the balls before it with the encoder-decoder. Print the "
-        "runs, wickets and boundaries of sampled overs, then the likeliest over token by token, "
-        "the past balls that each token attends to, and the effect of hiding each of those balls.",
+        help="forecast the runs, wickets and boundaries of the next over",
+        description="Forecast an over from the balls before it with the encoder-decoder. Print "
+        "the runs, wickets and boundaries of sampled overs. Then print the "
+        "likeliest over token by token, the past balls that each token attends to, "
+        "and the effect of hiding each of those balls.",
     )
     add_shared(parser, "match")
     parser.option(
         "--over",
         "OVER",
-        "12 (as the file labels it, from 0: the 13th), last, next (not yet bowled), or 2:12",
+        "the over: 12 (the file's label, which counts from 0, so this is the 13th "
+        "over), last, next (not yet bowled), or 2:12 (innings 2)",
     )
     add_shared(parser, "--innings")
-    add_shared(parser, "--model", help="an encoder-decoder, or `cricket` (default)")
+    add_shared(parser, "--model", help="an encoder-decoder checkpoint, or `cricket` (default)")
     add_shared(parser, "--history")
     parser.option(
         "--temperature",
         "T",
-        "draw the over instead of taking the likeliest token each time; 1: as it is",
+        "sample each token at this temperature instead of choosing the likeliest "
+        "token (1: the model's own probabilities)",
         type=float,
     )
-    parser.option("--top-k", "K", "draw among the K likeliest tokens only", type=int)
+    parser.option("--top-k", "K", "sample only from the K likeliest tokens", type=int)
     parser.option(
         "--samples",
         "N",
-        f"overs to draw, for runs, wickets and boundaries (default {_SAMPLES}; 0: none)",
+        "number of overs to sample for the runs, wickets and boundaries (default "
+        f"{_SAMPLES}; 0: none)",
         type=int,
         default=_SAMPLES,
     )
     parser.option("--seed", "N", "random seed (default 0)", type=int, default=0)
-    add_shared(parser, "--no-evidence", help="do not hide past balls: faster")
+    add_shared(
+        parser,
+        "--no-evidence",
+        help="do not hide past balls: this is faster, but no effect is measured",
+    )
     add_formats(parser)
     add_shared(parser, "--out")
 
 
 def _run_over(options: argparse.Namespace) -> int:
     if options.over is None:
-        raise InputError("say which over", remedy="give --over 12, --over last or --over next")
+        raise InputError("no over was named", remedy="give --over 12, --over last or --over next")
     check_files(options)
     from attnlens.cricket.match.naming import balls_of
     from attnlens.cricket.over.next_over import OVER_REMEDY
@@ -252,14 +264,16 @@ def add_match(commands: Commands) -> None:
     parser = commands.add_parser(
         "match",
         run=_run_match,
-        help="who played, the scorecards, and every oddity in the file",
+        help="show the teams, the scorecards, and everything odd in a match file",
         description="Show what was read from a match file: teams, result, a scorecard per "
-        "innings, and what was missing, odd or repaired. For several matches (a zip, a folder, "
-        "a table), print one line each; with --json, one JSON line each. With --check, print only "
-        "the doubts, a line each, and for one match the statements that nothing in the file "
-        "confirms; the exit status is 1 if a match is refused.",
+        "innings, and everything that was missing, odd or repaired. For several "
+        "matches (a zip, a folder, a table), print one line per match; with "
+        "--json, one JSON line per match. With --check, print only the doubts, one "
+        "line per doubt, and for a single match also the statements that nothing "
+        "in the file confirms. With --check, the exit status is 1 if a match is "
+        "refused.",
     )
-    match_help = "match files, ARCHIVE.zip::MEMBER, zips and folders"
+    match_help = "match files, ARCHIVE.zip::MEMBER, zip files and folders"
     add_shared(parser, "match", nargs="+", help=match_help)
     parser.flag("--check", "list the contradictions and doubtful values of each file")
     add_formats(parser)
@@ -301,7 +315,7 @@ def _check(
     for match in matches:
         number += 1
         doubted += bool(match.doubts)
-        # A table contains many matches.
+        # A table holds several matches, so the file name does not identify the match.
         stem = Path(match.source.rpartition("::")[2]).stem
         location = f"{match.source}:" + ("" if stem == match.match_id else f" {match.match_id}:")
         statements = {statement.field: statement for statement in match.statements}
@@ -315,9 +329,12 @@ def _check(
             for name, each in statements.items()
             if each.status == UNWITNESSED and name not in NO_CLAIM
         ]
-        last = f"{location} unwitnessed: {', '.join(unwitnessed) or 'nothing'}"
+        last = (
+            f"{location} not confirmed by anything in the file: "
+            f"{', '.join(unwitnessed) or 'nothing'}"
+        )
         if number % 20 == 0:
-            progress(f"{number} matches read, {doubted} of them doubted")
+            progress(f"{number} matches read, {doubted} with doubts")
     progress("")
     if number == 1:
         lines.append(last)
@@ -332,7 +349,7 @@ def _check(
             for line in lines:
                 print(on_one_line(line), file=file)
     read = count(number + len(skipped), "match", "matches")
-    say(f"{read}: {doubted} doubted, {len(skipped)} refused")
+    say(f"{read}: {doubted} with doubts, {len(skipped)} refused")
     return 1 if skipped else 0
 
 
@@ -382,12 +399,15 @@ def add_story(commands: Commands) -> None:
     parser = commands.add_parser(
         "story",
         run=_run_story,
-        help="the story of a match: who was winning, where it turned, who beat expectation",
-        description="The story of a match: the result, who was winning ball by ball, where it "
-        "turned, what surprised, and who beat what was expected of the balls they played.",
+        help="tell a match: who was winning, where it turned, and who exceeded expectation",
+        description="Tell the story of a match: the result, the win probability ball by ball, "
+        "the turning points, the most surprising balls, and the players who did "
+        "better than the model expected of the balls they played.",
     )
     add_shared(parser, "match", "--model", "--history", "--no-evidence")
-    format_help = "default {}; card: a picture to post, SVG or --out X.png"
+    format_help = (
+        "the output format (default {}); card: a picture to share, SVG, or PNG with --out X.png"
+    )
     add_formats(parser, _STORY_FORMATS, help_text=format_help)
     add_shared(parser, "--out")
 
@@ -398,7 +418,11 @@ def _run_story(options: argparse.Namespace) -> int:
     if options.format == "text" and suffix in _CARD_SUFFIXES:
         options.format = "card"
     if options.format == "card" and suffix not in ("", *_CARD_SUFFIXES):
-        raise InputError("a card is SVG or PNG", path=options.out, remedy="end it in .svg or .png")
+        raise InputError(
+            "a card can be written only as SVG or PNG",
+            path=options.out,
+            remedy="end the file name in .svg or .png",
+        )
     report, evidence = partial(progress_bar, counted="balls tested"), not options.no_evidence
     try:
         story = session_of(options).story(options.match, evidence=evidence, report=report)

@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     from attnlens.reference.catalogue import LoadedModel, ReferenceModel
     from attnlens.render.canvas import Page
 
-_MODEL_HELP = "a name that `attnlens models` lists, or a checkpoint's file"
-_TEXT_MODEL_HELP = "seq2seq, which comes with attnlens, or a file that `lab text-train` wrote"
+_MODEL_HELP = "a name from the list of `attnlens models`, or a checkpoint file"
+_TEXT_MODEL_HELP = "seq2seq (included in attnlens), or a file written by `lab text-train`"
 
 
 def add_models(commands: Commands) -> None:
     parser = commands.add_parser(
         "models",
         run=_run_models,
-        help="list the reference models",
-        description="List the reference models: what each is, where it comes from, how large it "
-        "is, and what `trace` takes as its input.",
+        help="list the reference models, which `describe` and `trace` accept",
+        description="List the reference models, with the source, purpose and size of each "
+        "model, and the input with which `trace` runs it.",
     )
     add_formats(parser)
     add_shared(parser, "--out")
@@ -50,7 +50,7 @@ def _add_models_to_page(page: Page, models: Sequence[Json]) -> None:
         page.blank()
         heading = "{name}: {title}, {parameters:,} parameters"
         page.paragraph(heading.format(**model), indent=0)
-        page.paragraph(f"for: {model['purpose']}")
+        page.paragraph(f"purpose: {model['purpose']}")
         if sizes := ", ".join(f"{name} {value}" for name, value in model["sizes"].items()):
             page.paragraph(f"sizes: {sizes}")
         page.paragraph(f"source: {model['source']}")
@@ -74,13 +74,15 @@ def add_describe(commands: Commands) -> None:
     parser = commands.add_parser(
         "describe",
         run=_run_describe,
-        help="a model as sizes, parameters and equations",
-        description="Print a model's sizes, notation, parameters and equations with their "
-        "shapes. All of it is derived from the model itself, by running it once.",
+        help="print a model's sizes, parameters and equations",
+        description="Print a model's sizes, notation, parameters, and equations with their "
+        "shapes. All of this is derived from the model by running it once.",
     )
     parser.option("model", "MODEL", _MODEL_HELP)
     formats = ("text", "markdown", "json", "latex")
-    add_formats(parser, formats, help_text="default {}; latex is a whole document")
+    add_formats(
+        parser, formats, help_text="the output format (default {}); latex is a complete document"
+    )
     add_shared(parser, "--out")
 
 
@@ -108,23 +110,33 @@ def add_trace(commands: Commands) -> None:
     parser = commands.add_parser(
         "trace",
         run=_run_trace,
-        help="every number of a forward pass, named as in the equations",
-        description="Run a model on one input and print every intermediate result under its "
-        "equation. NumPy computes each equation again from the numbers shown, and the largest "
-        "difference is printed.",
+        help="print every number of a forward pass, named as in the equations",
+        description="Run a model on one input, and print every intermediate result below its "
+        "equation. NumPy computes each equation again from the printed numbers, "
+        "and the largest difference is printed.",
     )
     parser.option("model", "MODEL", _MODEL_HELP)
     parser.option(
         "input",
         "INPUT",
-        "the input: for tiny 3,1,4,1,5; for attention rows such as 1,0,0,1;0,1,0,1; "
-        "for temporal and cricket a match file",
+        "the input: such as 3,1,4,1,5 for the model tiny; such as 1,0,0,1;0,1,0,1 "
+        "for attention; a sentence for seq2seq; a match file for temporal and "
+        "cricket",
     )
     parser.option(
-        "--ball", "N", "the ball to trace, written as for `explain --ball` (model temporal only)"
+        "--ball",
+        "N",
+        "the ball to trace, named as for `explain --ball` (only for the model temporal)",
     )
-    parser.option("--over", "N", "cricket: the over, as `over` names it")
-    parser.option("--innings", "N", "temporal, cricket: the innings", type=int)
+    parser.option(
+        "--over", "N", "the over to trace, named as for `over --over` (only for the model cricket)"
+    )
+    parser.option(
+        "--innings",
+        "N",
+        "number of the innings (only for the models temporal and cricket)",
+        type=int,
+    )
     add_formats(parser)
     add_shared(parser, "--out")
     # A row of numbers may begin with a minus sign and is not an option.
@@ -161,28 +173,37 @@ def _load(name: str) -> tuple[ReferenceModel, LoadedModel]:
 def add_text(commands: Commands) -> None:
     parser = commands.add_parser(
         "text",
-        help="explain an encoder-decoder of sentences",
-        description="An encoder-decoder that reads a sentence and writes another: which words its "
-        "answer came from, and whether that holds. `lab text-train` trains one.",
+        help="explain an encoder-decoder for sentences",
+        description="Explain an encoder-decoder, which reads a sentence and writes another: "
+        "which words its answer came from, and whether hiding those words changes "
+        "the answer. `lab text-train` trains such a model.",
     )
     actions = parser.command_group("text_command", required=True)
     parser = actions.add_parser(
         "explain",
         run=_run_text_explain,
-        help="answer a sentence, and say which words the answer came from",
-        description="The answer, token by token, with how sure the model is; the words that each "
-        "token looked at; and whether removing those words has a larger effect than removing "
-        "others.",
+        help="show which words of a sentence each word of the answer came from",
+        description="Print the answer token by token, with the probability of each token, and "
+        "the words that each token attended to. Then test whether removing those "
+        "words has a larger effect than removing other words.",
     )
     parser.option("model", "MODEL", _TEXT_MODEL_HELP)
     parser.option("sentence", "WORDS", "the sentence, in quotes")
     add_formats(parser)
     add_shared(parser, "--out")
     parser.option(
-        "--record", "FILE", "save all attention of the answer, for `attnlens view` (.safetensors)"
+        "--record",
+        "FILE",
+        "save all attention weights of the answer in this .safetensors file, for `attnlens view`",
     )
-    add_shared(parser, "--no-evidence", help="skip the interventions, so that no claim is tested")
-    parser.option("--seed", "N", "of control sets", type=whole_number(0, MAX_SEED), default=0)
+    add_shared(parser, "--no-evidence", help="do not hide any word, so no claim is tested")
+    parser.option(
+        "--seed",
+        "N",
+        "seed of the random control sets (default 0)",
+        type=whole_number(0, MAX_SEED),
+        default=0,
+    )
 
 
 def _run_text_explain(options: argparse.Namespace) -> int:

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, TextIO
 
-from attnlens.errors import InputError
+from attnlens.errors import InputError, count
 from attnlens.files import check_writable, render_json, write_text, written_beside
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _BAD = 2
 
 
 def say(text: str, before: str = "") -> None:
-    """Print one line on stderr, with any text made safe for a terminal."""
+    """Print one line on stderr, without control characters that would affect the terminal."""
     from attnlens.render.safe import on_one_line
 
     _tell(f"{before}attnlens: {on_one_line(text)}\n")
@@ -61,7 +61,7 @@ def emit(text: str, out: str | None) -> None:
 
 @contextmanager
 def opened(out: str | None, *, utf8: bool = True) -> Iterator[TextIO]:
-    """Open stdout in ``utf8``, or a file that is replaced once it is complete; keep line breaks."""
+    """Yield stdout, in UTF-8 if ``utf8``; or a file, which replaces ``out`` once it is complete."""
     if out is None:
         if utf8:
             utf8_stdout()
@@ -87,7 +87,7 @@ def utf8_stdout() -> None:
 def report_skipped(skipped: Sequence[MatchFileError]) -> None:
     """Report each skipped file and the reason on stderr."""
     if skipped:
-        say(f"skipped {len(skipped)} files:")
+        say(f"skipped {count(len(skipped), 'file')}:")
         for error in skipped:
             say(str(error))
 
@@ -130,7 +130,7 @@ def progress(text: str) -> None:
 
 
 def progress_bar(done: int, total: int, counted: str) -> None:
-    """Show the completed part of the work as a temporary bar."""
+    """Show a temporary bar on stderr with the completed part of the work."""
     full = _BAR_COLUMNS * done // total
     progress(f"{'█' * full}{'░' * (_BAR_COLUMNS - full)} {done} of {total} {counted}")
 
@@ -174,7 +174,7 @@ def show(
 
 
 def check_files(options: argparse.Namespace, *more: str) -> None:
-    """Check that ``--out`` and ``more`` can be written and are not inputs of the options.
+    """Check that the files of ``--out`` and ``more`` can be written and are not read as inputs.
 
     Raises:
         InputError: as in `check_outputs`.
@@ -215,16 +215,16 @@ def check_outputs(
     for first, other in combinations(files, 2):
         if _same(files[first], files[other]):
             raise InputError(
-                f"is the file of {first} and of {other}",
+                f"cannot hold the outputs of both {first} and {other}",
                 path=files[first],
-                remedy="give each a file of its own",
+                remedy="give each option a different file",
             )
     for path in files.values():
         problem = None
         if any(_same(path, first) or _inside(path, first) for first in inputs):
-            problem = "is read by this command too"
+            problem = "is also read by this command"
         elif any(_is_match_of(source, path) for source in sources):
-            problem = "is one of the matches read"
+            problem = "is one of the matches that are read"
         if problem is not None:
             raise InputError(problem, path=path, remedy="write to another file")
 

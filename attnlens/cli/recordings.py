@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     from attnlens.recording.recording import Recording
 
 _MODEL_HELP: Final = (
-    "a folder of a Hugging Face model, a GGUF file, or module:function, which returns "
-    "(model, inputs) or (model, inputs, tokens)"
+    "a Hugging Face model folder, a GGUF file, or module:function, a function "
+    "that returns (model, inputs) or (model, inputs, tokens)"
 )
 _FORMATS: Final = ("text", "html", "json", "md")
 _BEGINS: Final = b'{"model":'
@@ -63,33 +63,41 @@ def add_audit(commands: Commands) -> None:
     parser = commands.add_parser(
         "audit",
         run=_run_audit,
-        help="test which inputs any model's answer depends on, by its attention",
-        description="Screen every head of a model by one forward pass with gradients, hide the "
-        "inputs that the heads attend to, and report which inputs mattered. Sinks are named and "
-        "left out. Nothing is downloaded.",
+        help="test which inputs a model's answer depends on",
+        description="Screen every head of a model with one forward pass with gradients, hide "
+        "the inputs that the heads attend to, and report which inputs mattered. "
+        "Attention sinks are listed and excluded from the claims. Nothing is "
+        "downloaded.",
     )
     _add_path(parser)
     parser.option(
         "--texts",
         "FILE",
-        "many texts, one a line; a JSON object a line goes to "
-        "--out, and a run that was stopped goes on where it was",
+        "a file with one text per line; each audit is written to --out as one JSON "
+        "object per line, and a stopped run resumes at the next text",
     )
     parser.option(
         "--target",
         "WHAT",
-        "a next token, a class, 'step 3', 'embedding' (default "
-        "the likeliest token or class, the first step, or the embedding)",
+        "the output to explain: a next token, a class, 'step 3' or 'embedding' "
+        "(default: the likeliest token or class, the first step, or the embedding)",
     )
-    parser.option("--layers", "A-B", "heads of these layers alone: 3, 0-5, 2,7-9", type=_layers)
+    parser.option(
+        "--layers",
+        "A-B",
+        "test only the heads of these layers, such as 3, 0-5 or 2,7-9",
+        type=_layers,
+    )
     parser.option(
         "--heads",
         "N",
-        "claims are made of so many heads, those screened highest (default 8)",
+        "number of heads to make claims about: those with the highest screening score (default 8)",
         type=whole_number(0, 10_000),
         default=8,
     )
-    add_formats(parser, _FORMATS, help_text="default by the ending of --out, else {}")
+    add_formats(
+        parser, _FORMATS, help_text="the output format (default: from the suffix of --out, else {})"
+    )
     add_shared(parser, "--out")
     parser.set_defaults(format=None)
 
@@ -98,18 +106,19 @@ def add_record(commands: Commands) -> None:
     parser = commands.add_parser(
         "record",
         run=_run_record,
-        help="keep the attention of any model, for `attnlens view`",
+        help="save the attention weights of any model, for `attnlens view`",
         description="Run a model once and save every attention weight, with tokens as labels. "
-        "Nothing is downloaded. With --from-qk: the attention of queries and keys that a serving "
-        "engine captured.",
+        "Nothing is downloaded. With --from-qk, compute the attention weights from "
+        "queries and keys that a serving engine captured.",
     )
     _add_path(parser, nargs="?")
     parser.option(
         "--from-qk",
         "FILE",
-        "a safetensors file with SITE.q, SITE.k, and if known SITE.mask and SITE.scale",
+        "a safetensors file with SITE.q and SITE.k, and with SITE.mask and "
+        "SITE.scale if they are known",
     )
-    add_shared(parser, "--out", required=True, help="the recording to write")
+    add_shared(parser, "--out", required=True, help="the recording file to write")
 
 
 def _add_path(parser: Parser, **more: Any) -> None:
@@ -123,7 +132,9 @@ def _layers(text: str) -> list[int]:
     for part in text.split(","):
         first, dash, last = part.partition("-")
         if not first.isdecimal() or (dash and not last.isdecimal()) or len(part) > 9:
-            raise argparse.ArgumentTypeError(f"{text!r} are no layers such as 3, 0-5 or 2,7-9")
+            raise argparse.ArgumentTypeError(
+                f"{text!r} is not a list of layers such as 3, 0-5 or 2,7-9"
+            )
         layers += range(int(first), int(last or first) + 1)
     return layers
 
@@ -144,7 +155,7 @@ def _run_audit(options: argparse.Namespace) -> int:
 def _of_model(
     options: argparse.Namespace, function: Callable[..., Any], **question: Any
 ) -> Iterator[Any]:
-    """Yield the results of a function below for a model, one value or several.
+    """Run one of the functions below on a model, and yield its result or results.
 
     Model files are untrusted and are opened in a separate process; ``module:function`` is the
     user's own code and is not.
@@ -204,21 +215,24 @@ def _model_and_inputs(path: str, text: str | None, report: Report) -> tuple[Mode
     report("loading the model")
     model = load_model(path)
     if model.inputs is not None and text is not None:
-        raise InputError("the function gives its own inputs", remedy="leave --text out")
+        raise InputError(
+            "the function in PATH returns its own inputs, so --text cannot be used",
+            remedy="leave --text out",
+        )
     if model.inputs is None and text is None:
-        raise InputError("there is no input", remedy="give --text WORDS")
+        raise InputError("no input was given", remedy="give --text WORDS")
     return model, text if model.inputs is None else model.inputs
 
 
 def _format_of(out: str | None) -> str:
-    """The format of a file by its extension."""
+    """Return the format that the extension of ``out`` stands for."""
     ending = os.path.splitext(out or "")[1]
     formats = {"": "text", ".txt": "text", **{f".{name}": name for name in _FORMATS}}
     if ending.lower() not in formats:
         raise InputError(
-            f"'{ending}' is no form of an audit",
+            f"an audit cannot be written as '{ending}'",
             path=out,
-            remedy="end it in .html, .json, .md or .txt, or give --format",
+            remedy="end the file name in .html, .json, .md or .txt, or give --format",
         )
     return formats[ending.lower()]
 
@@ -227,14 +241,15 @@ def _audit_texts(options: argparse.Namespace) -> int:
     """Audit texts one by one, writing each audit as a line of JSON."""
     if options.text is not None or options.out is None or options.format not in (None, "json"):
         raise InputError(
-            "--texts writes one JSON object a line", remedy="give --out FILE, and no --text"
+            "--texts writes one JSON object per text to a file",
+            remedy="give --out FILE, leave --text out, and use no other --format than json",
         )
     data = read_whole(
-        options.texts, _MAX_TEXTS_BYTES, kind="file of texts", remedy="give a text a line"
+        options.texts, _MAX_TEXTS_BYTES, kind="file of texts", remedy="write one text per line"
     )
     texts = [line for line in data.decode("utf-8", "replace").splitlines() if line.strip()]
     if not texts:
-        raise InputError("holds no text", path=options.texts, remedy="give a text a line")
+        raise InputError("contains no text", path=options.texts, remedy="write one text per line")
     with writing(options.out):
         done, _ = _audits_in(options.out, texts)
     if done == len(texts):
@@ -246,7 +261,7 @@ def _audit_texts(options: argparse.Namespace) -> int:
             raise InputError(
                 "is being written by another process",
                 path=options.out,
-                remedy="wait until that has ended, or give another --out",
+                remedy="wait until that process has ended, or give another --out",
             )
         # Another process may have written to the file before this one locked it.
         done, whole_bytes = _audits_in(options.out, texts)
@@ -260,7 +275,7 @@ def _audit_texts(options: argparse.Namespace) -> int:
                 _append(file, json.dumps(report, ensure_ascii=False).encode() + b"\n")
                 progress_bar(number, len(texts), "texts audited")
         finally:
-            # For example, the model could not be read.
+            # If no audit was written, leave no empty file behind.
             if is_new and not os.path.getsize(options.out):
                 os.unlink(options.out)
     progress("")
@@ -279,23 +294,19 @@ def _append(file: FileIO, line: bytes) -> None:
 
 
 def _audits_in(out: str, texts: list[str]) -> tuple[int, int]:
-    """The number of texts a file already contains and their bytes; the last line may be
-    incomplete.
-    """
+    """Return the number of complete lines in an output file, and their length in bytes."""
     if not os.path.exists(out):
         return 0, 0
     with open(out, "rb+") as file:
         *lines, rest = file.read().split(b"\n")
     ours = [_text_of(line) for line in lines] == texts[: len(lines)]
     if not ours or not (rest.startswith(_BEGINS) or _BEGINS.startswith(rest)):
-        raise InputError(
-            "holds other audits than of these texts", path=out, remedy="give another --out"
-        )
+        raise InputError("contains audits of other texts", path=out, remedy="give another --out")
     return len(lines), sum(len(line) + 1 for line in lines)
 
 
 def _text_of(line: bytes) -> str | None:
-    """The text that was audited in a line of JSON output, or None."""
+    """Return the text that was audited in a line of JSON output, or None."""
     try:
         text: str | None = json.loads(line)["inputs"][0]["text"]
     except (ValueError, KeyError, IndexError, TypeError):
@@ -307,9 +318,12 @@ def _run_record(options: argparse.Namespace) -> int:
     check_files(options)
     captured = options.from_qk is not None
     if captured and (options.path is not None or options.text is not None):
-        raise InputError("--from-qk needs no model", remedy="leave PATH and --text out")
+        raise InputError(
+            "--from-qk reads captured queries and keys, so no model or text can be given",
+            remedy="leave PATH and --text out",
+        )
     if not captured and options.path is None:
-        raise InputError("there is no model", remedy="give PATH, or --from-qk FILE")
+        raise InputError("no model was given", remedy="give PATH, or --from-qk FILE")
     from tempfile import TemporaryDirectory
 
     # If the writing process is killed, its temporary files are removed with the folder.
@@ -342,23 +356,32 @@ def add_view(commands: Commands) -> None:
     parser = commands.add_parser(
         "view",
         run=_run_view,
-        help="look at a saved recording of any model",
-        description="Show a recording that was saved with `recording.save(FILE)`: one HTML page "
-        "with every site's heat maps, which needs no network and no other file. It is opened in "
-        "the browser, or written to FILE with --out. --json tells the sites and the strongest "
-        "keys of a query.",
+        help="show a saved recording in the browser",
+        description="Show a recording that was saved with `recording.save(FILE)`, as an HTML "
+        "page with the heat maps of every site. The page needs no network and no "
+        "other file. It opens in the browser, or is written to FILE with --out. "
+        "With --json, print the sites, and the strongest keys of a query.",
     )
-    parser.option("recording", "RECORDING", "a saved recording")
-    parser.option("--site", "NAME", "only this site")
-    parser.option("--batch", "B", "only this batch: a label, or a number from 0")
-    parser.option("--head", "H", "only this head, likewise")
-    parser.option("--query", "Q", "only this query, likewise; --json: default last")
+    parser.option("recording", "RECORDING", "a saved recording (.safetensors, or a folder)")
+    parser.option("--site", "NAME", "show only this site")
+    parser.option("--batch", "B", "show only this batch row: a label, or an index from 0")
+    parser.option("--head", "H", "show only this head: a label, or an index from 0")
     parser.option(
-        "--top", "N", "strongest keys told; default 8", type=whole_number(1, MAX_COUNT), default=8
+        "--query",
+        "Q",
+        "show only this query: a label, or an index from 0 (with --json, the "
+        "default is the last query)",
+    )
+    parser.option(
+        "--top",
+        "N",
+        "with --json: number of the strongest keys to list (default 8)",
+        type=whole_number(1, MAX_COUNT),
+        default=8,
     )
     add_formats(parser, ("html", "json"))
-    add_shared(parser, "--out", help="write there, and open nothing")
-    parser.flag("--no-browser", "open nothing; the page's path is printed")
+    add_shared(parser, "--out", help="write the page to this file instead of opening the browser")
+    parser.flag("--no-browser", "do not open the browser; print the path of the page instead")
 
 
 def _run_view(options: argparse.Namespace) -> int:
@@ -391,7 +414,7 @@ def view_page(path: str, name: str) -> str:
 def _of_recording(
     path: str, function: Callable[..., Any], question: Json, *, writes: bool = False
 ) -> Any:
-    """Return the result of a function below for a recording, opened in a separate process."""
+    """Run one of the functions below on a recording, in a separate process."""
     from attnlens.child import Bounds, in_child
 
     bounds = Bounds(
@@ -413,7 +436,7 @@ def page_of_recording(
     from attnlens.render.page import render_recording_page
 
     recording = _chosen_records(path, choice, report)
-    report("working out the heat maps")
+    report("computing the heat maps")
     return render_recording_page(maps_data(recording), name=name)
 
 
@@ -449,7 +472,9 @@ def _chosen_records(path: str, choice: Mapping[str, str | None], report: Report)
     report("reading the recording")
     recording = load_recording(path)
     if not recording:
-        raise InputError("holds no record", path=path, remedy="record something")
+        raise InputError(
+            "contains no record", path=path, remedy="record at least one call of a model"
+        )
     try:
         return choose(recording, **choice)
     except InputError as error:
@@ -477,4 +502,4 @@ def _show_page(options: argparse.Namespace, text: str) -> None:
     import webbrowser
 
     if not webbrowser.open(Path(path).as_uri()):
-        say("no browser could be opened; open the file above")
+        say("no browser could be opened; open the file printed above")

@@ -74,7 +74,7 @@ def _terminate(number: int, _: FrameType | None) -> NoReturn:
 
 
 def _raise_again(otherwise: Hook) -> Hook:
-    """Return a hook that raises a dropped signal again shortly afterwards.
+    """Return a hook that sends a dropped signal again shortly afterwards.
 
     Python drops an exception raised while an object is being freed, including that of Ctrl-C.
     """

@@ -29,8 +29,10 @@ class ImpossibleMatchError(MatchFileError):
     def __init__(
         self, doubt: Doubt, *, path: str | PathLike[str] | None = None, line: int | None = None
     ) -> None:
-        remedy = "correct the file, or get it again"
-        super().__init__(f"{doubt}, which cannot be", path=path, line=line, remedy=remedy)
+        remedy = "correct the file, or fetch it again"
+        super().__init__(
+            f"{doubt}, which cannot happen in a match", path=path, line=line, remedy=remedy
+        )
         self.doubt = doubt
 
     def at(self, line: int | None) -> ImpossibleMatchError:

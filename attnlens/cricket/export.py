@@ -156,7 +156,7 @@ def export_matches(
             report(f"{number} of {len(waiting)} matches | {result.entry.match_id}")
             for line in result.unread_history:
                 if line not in warned:
-                    warn(f"the history lacks {line}")
+                    warn(f"a file of the history was left out: {line}")
                     warned.add(line)
             if result.problem is not None:
                 warn(result.problem)
@@ -183,12 +183,14 @@ def _check_folder(folder: Path, sources: Sequence[str]) -> None:
     for source in map(Path, map(os.path.realpath, sources)):
         if source.is_dir() and real_folder.is_relative_to(source):
             remedy = "choose a folder outside it"
-            raise InputError("lies in a folder of matches that is read", path=folder, remedy=remedy)
+            raise InputError(
+                "is inside a folder whose matches are read", path=folder, remedy=remedy
+            )
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        problem = f"cannot be made ({error.strerror or error})"
-        raise InputError(problem, path=folder, remedy="give a folder to write to") from None
+        problem = f"cannot be created ({error.strerror or error})"
+        raise InputError(problem, path=folder, remedy="give a folder that can be written") from None
     check_writable(folder / "0.parquet")
 
 
@@ -218,11 +220,17 @@ def _is_finished(path: Path, task: ExportTask) -> bool:
     import pyarrow.parquet
 
     if path.is_symlink():
-        raise InputError("is a link", path=path, remedy="choose another folder")
+        raise InputError(
+            "is a symbolic link, which would be replaced", path=path, remedy="choose another folder"
+        )
     if not path.exists():
         return False
     if path.is_dir():
-        raise InputError("is a directory", path=path, remedy="choose another folder")
+        raise InputError(
+            "is a directory, not a file that can be replaced",
+            path=path,
+            remedy="choose another folder",
+        )
     try:
         metadata = pyarrow.parquet.read_schema(path).metadata or {}
         settings = json.loads(metadata.get(_METADATA_KEY, b"{}"))
@@ -232,7 +240,7 @@ def _is_finished(path: Path, task: ExportTask) -> bool:
     differing = [name for name, value in expected.items() if settings.get(name, ...) != value]
     if differing:
         raise InputError(
-            f"was written with another {' and another '.join(differing)}",
+            f"was written with a different {' and a different '.join(differing)}",
             path=path,
             remedy="choose another folder",
         )
@@ -256,7 +264,9 @@ def _entries(
             entry = MatchEntry(match.source, match.match_id, match.date)
             first = entries.setdefault(match.match_id, entry)
             if first.file != entry.file:
-                warn(f"{entry.file}: left out, {first.file} has the id {entry.match_id}")
+                warn(
+                    f"{entry.file}: left out, because {first.file} has the same id {entry.match_id}"
+                )
             report(f"finding matches: {len(entries):,}")
         problems += map(str, skipped)
     if not entries:
@@ -275,8 +285,8 @@ def _session_of(model: str | None, history: tuple[str, ...]) -> Session:
 def _export_match(task: ExportTask, entry: MatchEntry, folder: Path) -> ExportedMatch:
     session = _session_of(task.model, task.history)
     if session.predictor.sha256 != task.sha256:
-        path, remedy = task.model, "give the same checkpoint to every machine"
-        raise InputError("is another checkpoint than this run's", path=path, remedy=remedy)
+        path, remedy = task.model, "use the same checkpoint on every machine"
+        raise InputError("is a different checkpoint than the run's", path=path, remedy=remedy)
     try:
         match = read_match(f"{entry.file}::{entry.match_id}")
     except MatchFileError as error:
@@ -421,8 +431,8 @@ def _process_pool(workers: int) -> Iterator[_Submit]:
     try:
         yield lambda *arguments: pool.submit(_export_match, *arguments)
     except BrokenProcessPool:
-        problem = "a worker process was killed, perhaps for want of memory"
-        raise InputError(problem, remedy=f"{_RESUME}; give fewer --workers") from None
+        problem = "a worker process was killed, perhaps because memory ran out"
+        raise InputError(problem, remedy=f"{_RESUME}; use fewer --workers") from None
     except BaseException:
         for process in set(active_children()) - earlier:
             process.kill()  # its unfinished file has a temporary name
@@ -462,7 +472,9 @@ def _ray_pool(workers: int) -> Iterator[_Submit]:
     try:
         import ray
     except ImportError:
-        raise InputError("--ray needs Ray", remedy="pip install 'attnlens[ray]'") from None
+        raise InputError(
+            "--ray needs Ray, which is not installed", remedy="run: pip install 'attnlens[ray]'"
+        ) from None
     local: dict[str, Any] = {}
     if "RAY_ADDRESS" not in os.environ:
         os.environ.setdefault("RAY_AUTH_MODE", "disabled")

@@ -73,7 +73,7 @@ def read_ball(
     else:
         match = session.read(text)
         if ball is None:
-            raise InputError("which ball is not said", path=text, remedy=f"add --ball: {GRAMMAR}")
+            raise InputError("no ball was named", path=text, remedy=f"add --ball: {GRAMMAR}")
         with balls_of(text):
             match, reference = session.ball(match, ball, innings)
     window = window_for(match, reference, session.predictor)
@@ -144,16 +144,14 @@ def read_over(
     else:
         match = read_match(text)
         if over is None:
-            raise InputError(
-                "which over is not said", path=text, remedy=f"add --over: {OVER_GRAMMAR}"
-            )
+            raise InputError("no over was named", path=text, remedy=f"add --over: {OVER_GRAMMAR}")
     with balls_of(text, OVER_REMEDY):
         question = find_over(match, over, innings)
     if not question.before:
         raise BallNotFoundError(
             "no ball was bowled before this over, so there is no attention to show",
             path=text,
-            remedy="name a later one",
+            remedy="name a later over",
         )
     side = question.innings
     arrays = encode_overs(match, side, trained.ratings, trained.base, over=question.over)

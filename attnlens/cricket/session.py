@@ -285,7 +285,7 @@ class Session:
         if batter or bowler:
             raise InputError(
                 "batter and bowler can be chosen only for the next ball, which is not yet bowled",
-                remedy="ask about ball next, or leave them out",
+                remedy="give the ball as next, or leave batter and bowler out",
             )
         return match, reference
 

@@ -272,17 +272,19 @@ def decisive_ball(
         match, [side for side in sides if innings in (None, side.innings.number)]
     )
     if not balls:
-        raise BallNotFoundError("no ball was bowled", remedy="name the ball to come: --ball next")
+        raise BallNotFoundError("no ball was bowled", remedy="name the next ball with --ball next")
     moved = [ball for ball in balls if ball.win is not None]
     unlikely = (surprises(balls, 1) or balls)[0]
     chosen = max(moved, key=lambda ball: abs(ball.swing), default=unlikely)
     name = f"{chosen.innings.number}:{chosen.ball.label}"
     if chosen.win is None:
-        text = f"{name} was least expected ({percent_seen(chosen.chance)})"
+        text = f"{name} was the least expected ball ({percent_seen(chosen.chance)})"
     else:
         ends = f"{percent_seen(chosen.win.before)} to {percent_seen(chosen.win.after)}"
         text = f"{name} moved the match most ({team} to win: {ends})"
-    return BallReference(chosen.innings.number, chosen.ball.index), f"no --ball given: ball {text}"
+    return BallReference(
+        chosen.innings.number, chosen.ball.index
+    ), f"no --ball was given, so one was chosen: ball {text}"
 
 
 def surprises(balls: Iterable[Bowled], max_balls: int) -> list[Bowled]:
@@ -474,22 +476,30 @@ def _untold(
 ) -> Iterator[tuple[str, str]]:
     winning = any(side.winning is not None for side in sides)
     if not sides:
-        yield "no_ball", "the file has no ball: only the result is known"
+        yield "no_ball", "the file contains no ball, so only the result is known"
     elif not any(_is_short(match, side.innings) for side in sides):
-        text = "win probabilities and expected figures are for matches of up to 20 overs a side"
-        yield "no_win_probability", f"{text}; this story lists surprises only"
+        text = (
+            "win probabilities and expected figures exist only for matches of up to 20 overs a side"
+        )
+        yield "no_win_probability", f"{text}; this story lists only surprising balls"
     elif not winning:
-        yield "no_win_probability", "the win probability is not known"
+        yield "no_win_probability", "the win probability is unknown"
     if any(side.super_over for side in match.innings):
         yield "super_over", "the story gives only the result of the super over"
     if winning and match.outcome.get("method"):
         how = match.outcome["method"]
-        yield "method", f"decided by {how}: the chase is valued by the target in the file"
+        yield (
+            "method",
+            f"the match was decided by {how}, and the chase is valued by the target in the file",
+        )
     yield from _revised(match, ledger)
     new, played = _unseen_players(sides)
     if new:
         players = count(played, "player")
-        yield "unseen_players", f"new to the model, so averages are used: {new} of {players}"
+        yield (
+            "unseen_players",
+            f"{new} of {players} are new to the model; averages are used",
+        )
 
 
 def _unseen_players(sides: Sequence[InningsForecast]) -> tuple[int, int]:

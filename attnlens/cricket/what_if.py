@@ -105,8 +105,8 @@ def change_balls(
         new_outcome = _outcome(outcome, name)
         if chosen.setdefault(at, new_outcome) != new_outcome:
             raise InputError(
-                f"ball {at} is changed to {chosen[at]} and to {new_outcome}",
-                remedy="change a ball once",
+                f"ball {at} is changed twice, to {chosen[at]} and to {new_outcome}",
+                remedy="change each ball only once",
             )
     free = free_hits(innings.deliveries)
     balls = [innings.deliveries[at - 1] for at in sorted(chosen)]
@@ -120,22 +120,26 @@ def _index_of(match: Match, innings: Innings, current: Delivery, name: str) -> i
     if name.strip().lower() == LAST:
         if current.index == 1:
             raise BallNotFoundError(
-                f"no ball was bowled before the first of innings {innings.number}",
-                remedy="ask about a later ball, or leave the change out",
+                f"no ball was bowled before the first ball of innings {innings.number}",
+                remedy="choose a later ball, or leave the change out",
             )
         return current.index - 1
     reference = find_ball(match, name, None if ":" in name else innings.number)
     if reference.innings != innings.number:
         raise InputError(
-            f"{name} is in innings {reference.innings}, and the ball asked about in innings "
-            f"{innings.number}",
-            remedy="change balls of the same innings; the target is what is chased",
+            f"ball {name} is in innings {reference.innings}, but the predicted ball is "
+            f"in innings {innings.number}",
+            remedy="change balls of the same innings, or change the target instead",
         )
     if reference.index >= current.index:
-        reason = "is the ball asked about" if reference.index == current.index else "comes after it"
+        reason = (
+            "is the predicted ball itself"
+            if reference.index == current.index
+            else "comes after the predicted ball"
+        )
         raise InputError(
             f"ball {name} {reason} (delivery {current.index}, label {current.label})",
-            remedy="change a ball that was bowled before it",
+            remedy="change a ball that was bowled before the predicted ball",
         )
     return reference.index
 
@@ -275,8 +279,8 @@ def refuse_finished(match: Match, before: Innings, after: Innings, index: int) -
     reason = why_over(match, _until(after, index))
     if reason is not None and why_over(match, _until(before, index)) is None:
         raise InputError(
-            f"then ball {index} would not have been bowled: {reason}",
-            remedy="change less, or ask about an earlier ball",
+            f"with this change, ball {index} would not have been bowled: {reason}",
+            remedy="change less, or choose an earlier ball",
         )
 
 
@@ -305,12 +309,15 @@ def refuse_target(match: Match, innings: Innings, target: int) -> None:
     quota = quota_of(match, innings)
     chases = innings.number == 4 if quota is None else innings.number % 2 == 0
     if not chases and innings.target is None:
-        raise InputError(f"innings {innings.number} is not a chase", remedy="leave the target out")
+        raise InputError(
+            f"innings {innings.number} is not a chase, so it has no target",
+            remedy="leave the target out",
+        )
     max_target = _MAX_TARGET if quota is None else _MAX_RUNS_A_BALL * quota
     if target > max_target:
         within = "" if quota is None else f" off {quota} balls"
         raise InputError(
-            f"a target of {target}{within} is out of reach of any side",
+            f"a target of {target}{within} is too high for any side to reach",
             remedy=f"give at most {max_target}",
         )
 
@@ -330,13 +337,14 @@ def what_if_flags(
     for player, old in pairs:
         away = player.key != old.key and player.name not in _UNNAMED
         if away and not sides_of(before.match, player):
-            flags.append(("not_in_match", f"{player} is not known to be in this match"))
+            flags.append(("not_in_match", f"{player} is not known to play in this match"))
     flags += _against_the_rules(before, after)
     for ball in balls:
         if disturbs(ball, before.delivery):
             text = (
-                f"the innings after ball {ball.before.index} ({ball.before.label}) stays as "
-                "recorded, though other batters would have faced, or an over had other balls"
+                f"the balls after ball {ball.before.index} ({ball.before.label}) stay as "
+                "recorded, although the change would have put other batters on strike or "
+                "changed the balls of an over"
             )
             flags.append(("as_recorded", text))
     for window in (after, before):
@@ -350,7 +358,7 @@ def _against_the_rules(before: BallWindow, after: BallWindow) -> Iterator[tuple[
     balls = after.innings.deliveries[: current.index - 1]
     out = {wicket.player_out.key for ball in balls for wicket in ball.wickets if wicket.counts}
     if current.batter.key != recorded.batter.key and current.batter.key in out:
-        yield "already_out", f"{current.batter} is out already"
+        yield "already_out", f"{current.batter} is already out"
     if current.bowler.key == recorded.bowler.key:
         return
     quota, size = quota_of(after.match, after.innings), after.innings.balls_per_over
@@ -358,11 +366,11 @@ def _against_the_rules(before: BallWindow, after: BallWindow) -> Iterator[tuple[
     if quota is not None and not after.innings.super_over:
         overs = math.ceil(quota / size / _BOWLERS_SHARE)
         if balls_bowled(after.innings, current.bowler, current.index) >= overs * size:
-            yield "bowler_quota", f"{current.bowler} has bowled all {overs} overs allowed"
+            yield "bowler_quota", f"{current.bowler} has already bowled all {overs} overs allowed"
     if any(ball.over == current.over - 1 for ball in bowled):
         yield (
             "bowled_last_over",
-            f"{current.bowler} bowled in the over before: nobody bowls two in a row",
+            f"{current.bowler} bowled the over before, and nobody may bowl two overs in a row",
         )
     yield from mid_over(after.innings, current)
 
@@ -371,7 +379,7 @@ def _unnamed(flag: str, text: str) -> tuple[str, str]:
     for name, instead in _UNNAMED.items():
         if flag in ("unseen_batter", "unseen_bowler") and name in text:
             role = "batter" if name == _NEW_BATTER else "bowler"
-            return instead, f"no {role} is named: a player without a record is used"
+            return instead, f"no {role} is named, so an average player is used"
     return flag, text
 
 
@@ -492,7 +500,9 @@ def _players(
         bowler = find_player(question.bowler, "bowler")
         changes.append(_player_change("bowler", current.bowler, bowler, "bowled"))
     if bowler.key in (striker.key, other.key):
-        raise InputError(f"{bowler} cannot bowl and bat", remedy="name two players")
+        raise InputError(
+            f"{bowler} cannot bowl and bat at the same time", remedy="name two different players"
+        )
     by_name = None if new_batter is None else new_batter.key
     if striker.key == by_name or striker.key != current.batter.key:
         faced = _player_change("batter", current.batter, striker, "faced")

@@ -177,13 +177,14 @@ def check_probabilities(
         table = np.zeros(0)
     if table.ndim != 2 or table.shape != (len(masks), outcomes or table.shape[1]):
         raise InputError(
-            f"the model's answer to {len(masks)} masks is not a table with as many rows",
-            remedy=f"give an array (mask, outcome), of {outcomes or 'as many'} outcomes each time",
+            f"the model's answer to {len(masks)} masks is not a table with one row per mask",
+            remedy=f"return an array (mask, outcome) with {outcomes or 'the same number of'} "
+            "outcomes in every call",
         )
     if not ((table >= -_ROUNDING).all() and (np.abs(table.sum(1) - 1) <= _ROUNDING).all()):
         raise InputError(
-            "the model's answer has rows that are not probabilities with a sum of 1",
-            remedy="give a softmax over the outcomes, in double precision",
+            "the model's answer contains rows that are not probabilities with a sum of 1",
+            remedy="return a softmax over the outcomes, in double precision",
         )
     return table
 

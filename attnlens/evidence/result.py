@@ -23,7 +23,7 @@ def _writable(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise ValueError("half of a surrogate pair cannot be written as text") from None
+        raise ValueError("text with half of a surrogate pair cannot be written as UTF-8") from None
     return text
 
 

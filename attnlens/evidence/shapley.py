@@ -95,18 +95,22 @@ def contributions(
     columns = {item: number for number, item in enumerate(items)}
     grouped = [item for members in groups.values() for item in members]
     faults = {
-        "does not exist": set(grouped) - set(columns),
-        "is in groups twice": {item for item, times in Counter(grouped).items() if times > 1},
+        "is not an item of the model": set(grouped) - set(columns),
+        "is listed twice in the groups": {
+            item for item, times in Counter(grouped).items() if times > 1
+        },
         "is in no group": set(columns) - set(grouped),
     }
     for fault, culprits in faults.items():
         if culprits:
-            raise InputError(f"item {min(culprits)} {fault}", remedy="put every item in one group")
+            raise InputError(
+                f"item {min(culprits)} {fault}", remedy="put every item into exactly one group"
+            )
     played = [name for name in groups if len(groups[name])]
     if len(played) > _MAX_GROUPS:
         raise InputError(
-            f"{len(played)} groups are too many to ask about every subset",
-            remedy=f"make at most {_MAX_GROUPS}",
+            f"{len(played)} groups have too many subsets to test all of them",
+            remedy=f"make at most {_MAX_GROUPS} groups",
         )
     flags = subsets(len(played))
     masks = np.zeros((len(flags), len(items)), bool)
@@ -138,7 +142,9 @@ def shapley_values(values: Floats) -> Floats:
     count = len(values)
     groups = count.bit_length() - 1
     if count != 2**groups:
-        raise ValueError(f"{count} values are not one for each subset")
+        raise ValueError(
+            f"{count} values were given, but there is one subset for each value of 2^n"
+        )
     sizes = np.array([number.bit_count() for number in range(count)])
     weights = np.array([1 / (groups * math.comb(groups - 1, size)) for size in range(groups)])
     numbers = np.arange(count)

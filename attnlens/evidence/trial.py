@@ -63,8 +63,8 @@ _TOLERANCE: Final = 1e-6
 BATCH_TOLERANCE: Final = 0.01
 """The largest accepted difference between probabilities of one input in different batches."""
 
-_UNSTEADY: Final = "the model gives another answer each time it is asked"
-_EVAL: Final = "call model.eval() first"
+_UNSTEADY: Final = "the model's answer changes from one call to the next"
+_EVAL: Final = "call model.eval() first, so that the model is deterministic"
 
 _MODEL_REPEATS: Final = 24
 _HEAD_REPEATS: Final = 4
@@ -264,7 +264,7 @@ class Trial(Generic[C]):
         if not np.isfinite([effect, *statistics.values()]).all():
             raise InputError(
                 "the effect of hiding an item is not a finite number",
-                remedy="give usual effects above 0",
+                remedy="make every usual effect larger than 0",
             )
         pool, reference = site_claim.pool, self._reference_for(site_claim)
         generator = np.random.default_rng(pool.seed(self.seed))
@@ -476,13 +476,20 @@ def gather(
             twice.
     """
     if _repeated(items):
-        raise InputError(f"item {min(_repeated(items))} is listed twice", remedy="list items once")
+        raise InputError(
+            f"item {min(_repeated(items))} is listed twice", remedy="list every item once"
+        )
     parts = contributions(lambda masks: check_probabilities(predict, masks), groups, items)
     outcomes = range(len(parts.full))
     if outcome not in (None, *outcomes):
-        raise InputError(f"there is no outcome {outcome}", remedy=f"the last is {outcomes[-1]}")
+        raise InputError(
+            f"there is no outcome {outcome}", remedy=f"choose an outcome from 0 to {outcomes[-1]}"
+        )
     if MODEL in (heads or {}):
-        raise InputError(f"no head can be called {MODEL!r}", remedy="give it another name")
+        raise InputError(
+            f"a head cannot be called {MODEL!r}, which stands for the whole model",
+            remedy="give the head another name",
+        )
     sites = {
         name: AblationSite(function, tuple(items), outcomes=len(outcomes))
         for name, function in {**(heads or {}), MODEL: predict}.items()
@@ -490,14 +497,17 @@ def gather(
     for claim in claims:
         _check(claim, sites, outcomes)
     if _repeated([claim.site == MODEL for claim in claims if claim.first]):
-        raise InputError("more than one claim is first", remedy="test one of them first")
+        raise InputError(
+            "more than one claim is marked as tested first",
+            remedy="mark at most one claim as first",
+        )
     trial: Trial[C] = Trial(sites, seed=seed, outcome=outcome, lowers=lowers)
     tests = trial.compare(claims)
     for site in dict.fromkeys([MODEL, *(claim.site for claim in claims)]):
         if np.abs(trial.leave_one_out(site).full - parts.full).max() > BATCH_TOLERANCE:
             raise InputError(
                 f"with nothing hidden, {site!r} gives a different answer than the model",
-                remedy="call model.eval() first, and ask heads about the same input",
+                remedy="call model.eval() first, and give the heads and the model the same input",
             )
     return GatheredEvidence(
         leave_one_out=trial.leave_one_out(MODEL),
@@ -510,19 +520,31 @@ def gather(
 def _check(claim: Claim, sites: Mapping[str, AblationSite], outcomes: range) -> None:
     removed, window = set(claim.removed), set(claim.window)
     lift = {claim.lift} if math.isnan(claim.lift or 0) else set()
-    unknown = "name items that the masks have"
+    unknown = "name only items that the masks have"
     faults: list[tuple[Collection[object], str, str]] = [
-        ((removed | window) - set(sites[MODEL].items), "names {}", unknown),
+        (
+            (removed | window) - set(sites[MODEL].items),
+            "names item {}, which does not exist",
+            unknown,
+        ),
         (
             _repeated(claim.removed) | _repeated(claim.window),
-            "names {} twice",
+            "names item {} twice",
             "name every item once",
         ),
-        (removed - window, "removes what its window has not", unknown),
-        ({claim.site} - set(sites), "is about {!r}", f"name one of {', '.join(sites)}"),
-        (set(claim.raises) - set(outcomes), "raises outcome {}", f"the last is {outcomes[-1]}"),
+        (removed - window, "hides an item that is not in its window", unknown),
+        (
+            {claim.site} - set(sites),
+            "is about the unknown site {!r}",
+            f"name one of {', '.join(sites)}",
+        ),
+        (
+            set(claim.raises) - set(outcomes),
+            "raises the unknown outcome {}",
+            f"choose an outcome from 0 to {outcomes[-1]}",
+        ),
         (_repeated(claim.raises), "raises outcome {} twice", "name every outcome once"),
-        (lift, "has a lift that is not a number", "leave it out"),
+        (lift, "has a lift that is not a number", "leave the lift out"),
     ]
     for culprits, fault, remedy in faults:
         if culprits:

@@ -29,14 +29,14 @@ MIN_LIFT: Final = 1.25
 MIN_SHARE: Final = 0.1
 """A claim about a head gets no verdict if the head's share of the total effect is smaller."""
 
-TOO_SMALL: Final = "too small to matter"
+TOO_SMALL: Final = "the effect is too small to matter"
 ITEMS: Final = "items"
-CHANCE: Final = "chance does as much"
-AMONG: Final = "among so many claims chance does as much"
-EVEN: Final = "the head looks at them hardly more than at others"
-ELSEWHERE: Final = "what they do reaches the prediction by other ways than this head"
-OPPOSITE: Final = "they do the opposite of what is said"
-TOO_FEW_LIKE_IT: Final = "too few others like it to compare with"
+CHANCE: Final = "random sets do as much"
+AMONG: Final = "with so many claims, random sets do as much"
+EVEN: Final = "the head attends to them hardly more than to others"
+ELSEWHERE: Final = "their effect reaches the prediction mainly without this head"
+OPPOSITE: Final = "their effect is the opposite of the claim"
+TOO_FEW_LIKE_IT: Final = "too few similar ones to compare with"
 
 
 def too_few(items: str) -> str:
@@ -44,11 +44,11 @@ def too_few(items: str) -> str:
 
 
 def others_do_more(items: str) -> str:
-    return f"other {items} do more"
+    return f"other {items} have a larger effect"
 
 
 def none_matters(items: str) -> str:
-    return f"no {items} do enough here to matter"
+    return f"no {items} have an effect here that matters"
 
 
 def noticeable(effect: float, points: Floats) -> bool:

@@ -100,7 +100,7 @@ def render_clauses(clauses: Iterable[Clause], ids: object) -> RenderedText:
         if clause_id in bank and clause_id not in chosen:
             chosen[clause_id] = bank[clause_id]
         else:
-            reason = "it stands twice" if clause_id in bank else _unknown(clause_id, bank)
+            reason = "it is repeated" if clause_id in bank else _unknown(clause_id, bank)
             dropped.append(DroppedId(visible(clause_id, _MAX_ID_CHARACTERS), reason))
     chosen |= {clause.id: clause for clause in bank.values() if clause.required}
     return RenderedText(tuple(chosen.values()), tuple(dropped))
@@ -122,7 +122,7 @@ def clauses_from(facts: object) -> tuple[Clause, ...]:
     clauses = tuple(map(_clause, items))
     if not clauses or None in clauses:
         raise InputError(
-            "the facts are neither an explanation nor clauses with ids and texts",
+            "the facts are neither an explanation nor a mapping of ids to sentences",
             remedy='give an explanation, its JSON, its clauses(), or {"id": "sentence"}',
         )
     return tuple(clause for clause in clauses if clause is not None)
@@ -184,12 +184,12 @@ def parsed_json(data: object, name: str) -> object:
     if not isinstance(data, str | bytes):
         return data
     if len(data) > _MAX_JSON_CHARACTERS:
-        problem = f"{name}: more than {_MAX_JSON_CHARACTERS:,} characters"
-        raise InputError(problem, remedy="give less")
+        problem = f"{name} have more than {_MAX_JSON_CHARACTERS:,} characters"
+        raise InputError(problem, remedy="give a shorter text")
     try:
         return json.loads(data)
     except (ValueError, RecursionError):
-        raise InputError(f"{name} are not JSON", remedy="give a list or an object") from None
+        raise InputError(f"{name} are not valid JSON", remedy="give a list or an object") from None
 
 
 def _id_list(ids: object) -> list[str]:

@@ -33,7 +33,7 @@ _MAX_EVENT_BYTES, _MAX_STREAM_BYTES, _MAX_STREAM_LINES = 1 << 20, 64 << 20, 1_00
 
 _MAX_WAIT_SECONDS: Final = 86_400
 _MAX_CONNECT_SECONDS: Final = 30.0
-_ADDRESS_REMEDY: Final = "is it an OpenAI-compatible address, ending in /v1?"
+_ADDRESS_REMEDY: Final = "check that the address is OpenAI-compatible and ends in /v1"
 _REFUSES_SCHEMA: Final = frozenset({400, 415, 422, 501})
 """HTTP statuses of endpoints that do not accept a schema; the request is repeated without one."""
 
@@ -41,10 +41,10 @@ _ABOUT_SCHEMA: Final = re.compile(r"format|schema|grammar|json", re.IGNORECASE)
 """Words in an HTTP 500 error that show that the server does not support the schema."""
 
 _REFUSALS: Final = {
-    401: "refuses the key; set ATTNLENS_API_KEY",
-    403: "does not allow it",
+    401: "rejects the API key; set ATTNLENS_API_KEY",
+    403: "does not allow this request with this API key",
     404: "has no such model or path",
-    429: "says there were too many requests",
+    429: "rejects the request because there were too many",
 }
 
 
@@ -74,20 +74,26 @@ class Endpoint:
             parts = urllib.parse.urlsplit(self.base_url)
             port = parts.port
         except ValueError:
-            raise self._unusable("is not an address") from None
+            raise self._unusable("is not a URL") from None
         if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
-            raise self._unusable("is not an address")
+            raise self._unusable("is not a URL")
         if parts.username or parts.password:
             raise InputError(
-                "--base-url holds a name or a password",
+                "--base-url contains a user name or a password",
                 remedy="leave it out, and set ATTNLENS_API_KEY",
             )
         if parts.query or parts.fragment or any(c.isspace() for c in self.base_url):
-            raise self._unusable("has more than a path")
+            raise self._unusable("has a query, a fragment or a space after the path")
         if self.key is not None and (not self.key.isprintable() or not self.key.isascii()):
-            raise InputError("the key has characters that no key has", remedy="set it again")
+            raise InputError(
+                "the API key contains characters that no API key has",
+                remedy="set ATTNLENS_API_KEY or OPENAI_API_KEY again",
+            )
         if not (0 < self.timeout <= _MAX_WAIT_SECONDS and 0 < self.deadline <= _MAX_WAIT_SECONDS):
-            problem = f"a time-out and a deadline are from 0 to {_MAX_WAIT_SECONDS:,} seconds"
+            problem = (
+                "--timeout and --deadline must be numbers above 0 and up to "
+                f"{_MAX_WAIT_SECONDS:,} seconds"
+            )
             raise InputError(problem)
 
     def until(self) -> float:
@@ -97,7 +103,7 @@ class Endpoint:
     def _unusable(self, problem: str) -> InputError:
         return InputError(
             f"--base-url {self.base_url!r} {problem}",
-            remedy="give one such as https://host/v1 or http://localhost:11434/v1",
+            remedy="give an address such as https://host/v1 or http://localhost:11434/v1",
         )
 
     @property
@@ -170,8 +176,8 @@ async def _ask(endpoint: Endpoint, body: Json, until: float) -> Answer:
         async with asyncio.timeout_at(until), _response(endpoint, body) as response:
             return await _answer(endpoint, response)
     except TimeoutError:
-        problem = f"did not end within {endpoint.deadline:g} seconds"
-        raise endpoint.failure(problem, "give it longer, or ask for less") from None
+        problem = f"did not complete its answer within {endpoint.deadline:g} seconds"
+        raise endpoint.failure(problem, "raise --deadline, or lower --max-tokens") from None
 
 
 @asynccontextmanager
@@ -203,20 +209,20 @@ async def _response(endpoint: Endpoint, body: Json) -> AsyncIterator[httpx.Respo
                 raise await _refusal(endpoint, response)
             yield response
         except httpx.TimeoutException:
-            problem = f"stopped answering for {endpoint.timeout:g} seconds"
-            raise endpoint.failure(problem, "ask again") from None
+            problem = f"sent no byte for {endpoint.timeout:g} seconds"
+            raise endpoint.failure(problem, "send the request again") from None
         except httpx.HTTPError:
-            problem = "the connection was cut in the middle of the answer"
-            raise endpoint.failure(problem, "ask again") from None
+            problem = "closed the connection in the middle of the answer"
+            raise endpoint.failure(problem, "send the request again") from None
         finally:
             await response.aclose()
 
 
 async def _refusal(endpoint: Endpoint, response: httpx.Response) -> EndpointError:
     status = response.status_code
-    text = f"{_REFUSALS.get(status, 'cannot answer')} (HTTP {status})"
+    text = f"{_REFUSALS.get(status, 'cannot answer the request')} (HTTP {status})"
     if 300 <= status < 400:
-        text = f"redirects (HTTP {status}), and redirects are not followed"
+        text = f"redirects the request (HTTP {status}), and attnlens does not follow redirects"
     else:
         try:
             message = _message(json.loads(await _start_of(response, _MAX_REFUSAL_BYTES)))
@@ -243,17 +249,17 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
 
 def _no_response(endpoint: Endpoint, error: Exception) -> str:
     if any(isinstance(cause, ssl.SSLError) for cause in _causes(error)):
-        return "its certificate cannot be verified, or TLS fails"
+        return "its certificate cannot be verified, or TLS failed"
     if any(isinstance(cause, ConnectionRefusedError) for cause in _causes(error)):
-        return "nothing answers there (connection refused)"
+        return "nothing listens at this address (connection refused)"
     if isinstance(error, httpx.ConnectTimeout):
         return f"cannot be reached (no connection within {_MAX_CONNECT_SECONDS:g} seconds)"
     if isinstance(error, httpx.TimeoutException):
         return f"did not answer within {endpoint.timeout:g} seconds"
     if isinstance(error, httpx.ReadError | httpx.WriteError) or "disconnected" in str(error):
-        return "cut the connection before it answered"
+        return "closed the connection before it answered"
     if isinstance(error, httpx.ProtocolError):
-        return "does not speak HTTP"
+        return "does not answer in HTTP"
     return f"cannot be reached ({error})"
 
 
@@ -261,7 +267,7 @@ async def _answer(endpoint: Endpoint, response: httpx.Response) -> Answer:
     answer = Answer()
     kind = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
     if kind == "text/html":
-        raise endpoint.failure("answers with a web page", _ADDRESS_REMEDY)
+        raise endpoint.failure("answers with a web page instead of JSON", _ADDRESS_REMEDY)
     # Some servers ignore the request to stream, and send one JSON document.
     read = _document(response) if kind == "application/json" else _events(endpoint, response)
     async for event in read:
@@ -272,8 +278,8 @@ async def _answer(endpoint: Endpoint, response: httpx.Response) -> Answer:
         if len(answer.text) > MAX_ANSWER_CHARACTERS:
             return Answer(answer.text[:MAX_ANSWER_CHARACTERS], cut=True)
     if answer.finish_reason is None:
-        problem = f"the connection was cut after {len(answer.text):,} characters of the answer"
-        raise endpoint.failure(problem, "ask again")
+        problem = f"the connection was closed after {len(answer.text):,} characters of the answer"
+        raise endpoint.failure(problem, "send the request again")
     if not answer.text:
         raise endpoint.failure("sent an empty answer", "try another model")
     answer.cut = answer.finish_reason == "length"
@@ -313,7 +319,7 @@ async def _events(endpoint: Endpoint, response: httpx.Response) -> AsyncIterator
         if event_bytes + len(rest) > _MAX_EVENT_BYTES:
             raise endpoint.failure("sends an event without an end")
         if n_bytes > _MAX_STREAM_BYTES or n_lines > _MAX_STREAM_LINES:
-            raise endpoint.failure("sends more than any answer has")
+            raise endpoint.failure("sends a longer answer than attnlens accepts")
     if rest.startswith(b"data:"):
         data.append(rest[5:].decode("utf-8", "replace").strip())
     if data:
@@ -325,10 +331,10 @@ def _piece(endpoint: Endpoint, text: str, answer: Answer) -> str:
     try:
         data = json.loads(text)
     except RecursionError:
-        raise endpoint.failure("answers JSON that is nested too deeply") from None
+        raise endpoint.failure("answers with JSON that is nested too deeply") from None
     except ValueError:
         excerpt = " ".join(text.split())[:80]
-        problem = f"answers what is not JSON: {excerpt!r}"
+        problem = f"answers with text that is not JSON: {excerpt!r}"
         raise endpoint.failure(problem, _ADDRESS_REMEDY) from None
     if isinstance(data, dict) and data.get("error"):
         raise endpoint.failure(f"reports an error: {_message(data)}")

@@ -188,7 +188,7 @@ class DataRows:
             self._read(data, "", "", self.add_row({}))
         if not self.words:
             remedy = "give a JSON object, a list of rows, or a CSV"
-            raise InputError("holds no facts", remedy=remedy)
+            raise InputError("contains no facts to compare with", remedy=remedy)
 
     def add_row(self, labels: Mapping[str, str]) -> int:
         """Add a row with labels by column, and return the row's number."""
@@ -310,7 +310,7 @@ def _parsed(text: str) -> Any:
         if first.startswith(("{", "[")):
             return json.loads(text)
         if delimiter not in first:
-            raise ValueError("one column without a name")
+            raise ValueError("one column has no name")
         lines = csv.reader(io.StringIO(text.strip()), delimiter=delimiter)
         return [[_cell(cell.strip()) for cell in line] for line in lines if line]
     except (ValueError, csv.Error) as error:
@@ -324,8 +324,8 @@ def _cell(text: str) -> object:
 
 
 def _too_many() -> InputError:
-    problem = f"holds more than {_MAX_VALUES:,} values"
-    return InputError(problem, remedy="give the part that the text is about")
+    problem = f"contains more than {_MAX_VALUES:,} values"
+    return InputError(problem, remedy="give only the data that the text is about")
 
 
 def check_text(
@@ -342,9 +342,9 @@ def check_text(
     until = time.monotonic() + seconds
     return SpotCheck(
         tuple(
-            Statement(visible(sentence), "not read", "there was no more time")
+            Statement(visible(sentence), "not read", "the time limit was reached")
             if time.monotonic() > until
-            else Statement(visible(sentence), "not read", "too long")
+            else Statement(visible(sentence), "not read", "the statement is too long")
             if len(sentence) > MAX_STATEMENT_CHARACTERS
             else _Reading(facts, visible(sentence).replace("’", "'"), phrases or {}).statement()
             for sentence in _statements(text)
@@ -401,7 +401,7 @@ class _Reading:
             *filter(None, numbers),
         ]
         if not findings:
-            problem = "no number and no name that can be checked"
+            problem = "no number and no name that can be compared"
             return Statement(self.written, "not read", problem)
         first = min(findings, key=lambda finding: get_args(Answer).index(finding[0]))
         subjects = dict.fromkeys(row[1] for row in findings if row[0] == first[0])
@@ -527,7 +527,7 @@ class _Reading:
         if self._follows(number, value, tolerance, pool):
             return "borne out", subject, None, None
         if value == self.facts.count and not number["share"]:
-            return "not read", f"{subject}: it may be how many there are", None, None
+            return "not read", f"{subject}: the number may be a count of items", None, None
         written = re.search(rf"(?<![\d.,]){re.escape(number['digits'])}(?![\d.,]\d)", self.written)
         if not (written or matching) or (number["times"] and not pool):
             return None

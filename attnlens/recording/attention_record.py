@@ -89,7 +89,9 @@ class AttentionRecord:
                 f"{axis.name}={'?' if axis.labels is None else len(axis.labels)}"
                 for axis in self.axes
             )
-            raise RecordingError(f"{self.site}: axes say ({sizes}), weights have shape {shape}")
+            raise RecordingError(
+                f"{self.site}: the axes have sizes ({sizes}), but the weights have shape {shape}"
+            )
         if self.lazy is not None:
             # Empty the slot, so that reading the attribute calls __getattr__.
             object.__delattr__(self, "weights")
@@ -189,8 +191,8 @@ class AttentionRecord:
         for name, size in zip(names, self.sizes, strict=True):
             if len(axis_labels.get(name, range(size))) != size:
                 raise RecordingError(
-                    f"{self.site}: {len(axis_labels[name])} labels for {name!r}, which has {size}; "
-                    "give one for each"
+                    f"{self.site}: {len(axis_labels[name])} labels were given for the axis "
+                    f"{name!r}, which has {size} entries; give one label for each"
                 )
         axes = tuple(
             Axis(axis.name, axis_labels[axis.name]) if axis.name in axis_labels else axis
@@ -216,7 +218,9 @@ class AttentionRecord:
         for name, choice in selection.items():
             axis_index, chosen = self.place_of(name), _places(self, name, choice)
             if not chosen:
-                raise RecordingError(f"{self.site}: no {name} is asked for; give one or more")
+                raise RecordingError(
+                    f"{self.site}: the selection of {name} is empty; select one or more"
+                )
             if chosen != list(range(sizes[axis_index])):
                 by_place[axis_index] = chosen
         axes = tuple(
@@ -230,8 +234,8 @@ class AttentionRecord:
             return _of_lazy(self, by_place, axes, rows)
         if self.keys is not None and last in by_place:
             raise RecordingError(
-                f"{self.site}: only the strongest keys were kept, so keys cannot be selected; "
-                "select of record.to_numpy()"
+                f"{self.site}: only the largest weights of each row were recorded, so keys "
+                "cannot be selected; select from record.to_numpy()"
             )
         parts = {
             name: value
@@ -257,7 +261,7 @@ class AttentionRecord:
         sizes = self.sizes
         if (self.lazy is not None or self.keys is not None) and math.prod(sizes) > _MOST_CELLS:
             raise RecordingError(
-                f"{self.site}: the whole of it would be {math.prod(sizes):,} weights; "
+                f"{self.site}: the whole array would have {math.prod(sizes):,} weights; "
                 "select some heads or queries first (record.sel)"
             )
         weights = _plain(self.weights)
@@ -304,7 +308,8 @@ def _places(record: AttentionRecord, name: str, choice: Any) -> list[int]:
     matches = [index for index, name in enumerate(names) if name == choice]
     if not matches:
         raise RecordingError(
-            f"{record.site}: no {name} is called {choice!r}; there are {choices(choice, names)}"
+            f"{record.site}: the axis {name} has no label {choice!r}; the labels are "
+            f"{choices(choice, names)}"
         )
     return matches
 
@@ -394,8 +399,8 @@ def table_of(records: Sequence[AttentionRecord], *, max_rows: int = MOST_ROWS) -
     rows = sum(math.prod(record.shape) for record in records)
     if rows > max_rows:
         raise RecordingError(
-            f"the table would have {rows:,} rows, more than {max_rows:,}; select some heads or "
-            f"queries first (record.sel), or ask for them with max_rows={rows}"
+            f"the table would have {rows} rows, more than {max_rows:,}; select some "
+            f"heads or queries first (record.sel), or allow them with max_rows={rows}"
         )
     repeated = {
         axis.name
@@ -417,8 +422,8 @@ def _table(record: AttentionRecord, repeated: set[str]) -> pandas.DataFrame:
     reserved = {"site", "call", "weight", "content", "bias"}
     if len(set(names)) < len(names) or reserved & set(names):
         raise RecordingError(
-            f"{record.site}: axes {', '.join(names)} cannot be columns of one table; "
-            "they need names of their own"
+            f"{record.site}: the axes {', '.join(names)} cannot be columns of one "
+            "table; give the axes different names"
         )
     weights = _plain(record.weights)
     is_recorded = np.ones(weights.shape, np.bool_) if record.keys is None else weights > 0

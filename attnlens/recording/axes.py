@@ -60,11 +60,11 @@ def places(
     ``error`` is raised. Its message names the ``subject``, such as ``"encoder: head"``, and ends
     with ``remedy``.
     """
-    valid_range = f"there are {size} (0 to {size - 1}, or -1 for the last){remedy}"
+    valid_range = f"there are {size} entries (0 to {size - 1}, or -1 for the last){remedy}"
     if isinstance(choice, slice):
         chosen = list(range(size))[choice] if choice.step != 0 else []
         if not chosen:
-            raise error(f"{subject}: {choice!r} chooses none; {valid_range}")
+            raise error(f"{subject}: {choice!r} selects no entry; {valid_range}")
         return chosen
     for index in choice:
         if not -size <= index < size:

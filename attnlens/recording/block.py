@@ -22,7 +22,8 @@ from attnlens.recording.sites import Sites, SoftmaxAdapter
 from attnlens.recording.tracking import Pair
 
 UNCOMPILED: Final = (
-    "compiled code ran uncompiled in the block: outputs agree within rounding with those outside"
+    "compiled code ran uncompiled in the block, so its outputs equal those "
+    "outside the block only up to rounding"
 )
 
 _LOOKED_FOR: Final = (
@@ -63,7 +64,8 @@ class FoundCall:
         weights = self.product.weights if self.product is not None else weights
         if weights is not None and weights.is_meta:
             raise RecordingError(
-                f"{self.site}: tensors on the device meta have no values; run the model on another"
+                f"{self.site}: tensors on the meta device have no values; run the model on "
+                "another device"
             )
         if thread_state.held is not None:
             thread_state.held.append(self)
@@ -228,29 +230,31 @@ class Block:
         """
         if is_open:
             self.refused[site] = (
-                f"exponentials of shape {shape} multiply values before they are made to sum to 1; "
-                "divide them first, as softmax does"
+                f"exponentials of shape {shape} were multiplied with values before they "
+                "were divided by their sum; divide first, as softmax does"
             )
             return
         self.missed.setdefault(
             site,
-            f"weights of shape {shape} multiply another tensor, and may be attention; if they are, "
-            f"give adapters=SoftmaxAdapter({site!r})",
+            f"weights of shape {shape} were multiplied with another tensor and may be "
+            f"attention weights; if they are, give adapters=SoftmaxAdapter({site!r})",
         )
 
     def refuse_flex(self, site: tuple[str, nn.Module] | None) -> None:
         if site is not None and self.is_wanted(site[0]):
             raise self.error(
-                f"{site[0]}: flex_attention cannot be seen; attend by "
-                "F.scaled_dot_product_attention (attn_implementation='sdpa' of Hugging Face "
-                "models) in the block"
+                f"{site[0]}: the attention of flex_attention cannot be recorded; use "
+                "F.scaled_dot_product_attention in the block (for Hugging Face models, "
+                "attn_implementation='sdpa')"
             )
 
     def lose(self, site: tuple[str, nn.Module] | None, operator: str, error: Exception) -> None:
         """Note that an operator of the model could not be followed."""
         name = self.sites.root if site is None else site[0]
         reason = f"{type(error).__name__}: {error}"
-        self.refused[name] = f"its operator {operator} could not be followed ({reason}); report it"
+        self.refused[name] = (
+            f"its operator {operator} could not be followed ({reason}); please report this"
+        )
 
     def note_foreign(self, site: tuple[str, nn.Module] | None) -> None:
         """Note a module that ran a custom operator, or used a tensor of unknown origin."""
@@ -325,8 +329,8 @@ class Block:
             or any(foreign == site or foreign.startswith(f"{site}.") for foreign in self._foreign)
         }
         other_thread = (
-            "ran in another thread; a block is for the thread it is in: open it where the model "
-            "is called"
+            "attention ran in another thread than the block; open the block in the "
+            "thread that calls the model"
         )
         unseen |= {
             site: reason
@@ -343,8 +347,9 @@ class Block:
     def doubts(self) -> dict[str, str]:
         """Return the sites that may contain unrecorded attention, each with the reason."""
         unused = {
-            site: f"weights of shape {shape} were made of queries and keys, and no product of them "
-            "with values was seen; multiply with torch.matmul, bmm, einsum, @, or * and sum"
+            site: f"weights of shape {shape} were computed from queries and keys, but no "
+            "product of these weights with values was seen; multiply with "
+            "torch.matmul, bmm, einsum, @, or * and sum"
             for pair, (site, shape) in self._expected.items()
             if not pair.used and pair not in self._claimed
         }
@@ -358,9 +363,10 @@ class Block:
     def none_ran(self) -> str:
         """Return the error message for a block in which no attention ran."""
         return (
-            f"no attention of {type(self.model).__name__} ran in the block; looked for: "
-            f"{_LOOKED_FOR}; call the model in the block, in its thread; for other attention "
-            "pass its weights through an AttentionProbe"
+            f"no attention of {type(self.model).__name__} ran in the block; attnlens "
+            f"looked for {_LOOKED_FOR}; call the model inside the block and in the same "
+            "thread; if its attention is computed in another way, pass the weights "
+            "through an AttentionProbe"
         )
 
     def _unseen_attentions(self) -> list[str]:
@@ -384,10 +390,11 @@ class Block:
         way = "" if used in (None, "", "sdpa", "eager") else f" by {used!r}"
         remedy = "load the model with attn_implementation='sdpa' or 'eager', or " if way else ""
         return (
-            f"attention of {type(self.model).__name__} whose product of weights and values was not "
-            f"seen (computed{way or ' in numpy, in another process or by a kernel of its own'}?); "
-            f"if it has weights, {remedy}pass them through an AttentionProbe; if not, leave it out "
-            f"with {self.leave_out}="
+            f"attention of {type(self.model).__name__} ran, but the product of its "
+            "weights and values was not seen "
+            f"(computed{way or ' in numpy, in another process or by its own kernel'}?); "
+            f"if it has weights, {remedy}pass them through an AttentionProbe; if not, "
+            f"leave it out with {self.leave_out}="
         )
 
 

@@ -255,7 +255,9 @@ def _unpadded_length(frame: FrameType | None) -> int:
     return 0
 
 
-_DROPPED: Final = "weights are those after dropout, which multiplied the values"
+_DROPPED: Final = (
+    "the recorded weights are those after dropout, which were multiplied with the values"
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,9 +40,12 @@ DEFAULT_TOP: Final = 64
 
 _KEPT_DTYPES: Final = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
-_DROPPED: Final = "weights are those before dropout, which the kernel applied to them"
+_DROPPED: Final = "the recorded weights are those before dropout, which the kernel applied to them"
 
-_NOT_LAZY: Final = "lazy=True: kept whole, because the model gives weights, not queries and keys"
+_NOT_LAZY: Final = (
+    "lazy=True had no effect, because the model returns weights instead of "
+    "queries and keys; all weights were recorded"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,17 +75,19 @@ class Capture:
         chosen = [name for name, is_given in options.items() if is_given]
         if len(chosen) > 1:
             raise RecordingError(
-                f"{' and '.join(chosen)} exclude each other; choose one of rows= (some queries), "
-                "top_k= (the largest weights of each row), lazy=True (any row later)"
+                f"{' and '.join(chosen)} exclude each other; choose one of rows= (some "
+                "queries), top_k= (the largest weights of each row) and lazy=True (any "
+                "row, computed later)"
             )
         if top_k is not None and (type(top_k) is not int or top_k < 1):
-            raise RecordingError(f"top_k={top_k!r}; give a number from 1")
+            raise RecordingError(f"top_k={top_k!r} is not a number of keys; give 1 or more")
         if dtype is not None and dtype not in _KEPT_DTYPES:
             names = ", ".join(str(kept_dtype) for kept_dtype in _KEPT_DTYPES)
-            raise RecordingError(f"dtype={dtype!r}; choose one of {names}")
+            raise RecordingError(f"dtype={dtype!r} is not supported; choose one of {names}")
         if dtype is not None and lazy:
             raise RecordingError(
-                "lazy keeps queries and keys as the model has them; leave dtype out, or lazy"
+                "lazy=True keeps queries and keys in the model's own dtype; leave out "
+                "dtype= or lazy="
             )
         return cls(None if rows is None else positions("rows", rows), top_k, bool(lazy), dtype)
 
@@ -120,7 +125,10 @@ class Capture:
             notes = (*notes, _NOT_LAZY)
         rows = None
         if self.rows is not None and "query" not in names:
-            notes = (*notes, f"rows= left aside: no axis is called query ({', '.join(names)})")
+            notes = (
+                *notes,
+                f"rows= was ignored, because no axis is called query ({', '.join(names)})",
+            )
         elif self.rows is not None:
             query_axis = names.index("query")
             rows = self._queries(weights.shape[query_axis], site)
@@ -135,7 +143,10 @@ class Capture:
             top = top_of_weights(weights.contiguous(), self._top(count, site))
             return self._largest(site, number, top, axes, key_count=count, notes=notes)
         elif self.top_k is not None:
-            notes = (*notes, f"top_k= left aside: the last axis is not called key ({names[-1]})")
+            notes = (
+                *notes,
+                f"top_k= was ignored, because the last axis is called {names[-1]} and not key",
+            )
         return AttentionRecord(
             site,
             number,
@@ -184,8 +195,8 @@ class Capture:
             return DEFAULT_TOP
         if self.top_k > keys:
             raise RecordingError(
-                f"{site}: top_k={self.top_k}, and there are {keys} keys; "
-                f"give at most {keys}, or leave top_k out to keep whole rows"
+                f"{site}: top_k={self.top_k} is more than the {keys} keys; give at most "
+                f"{keys}, or leave top_k out to keep whole rows"
             )
         return self.top_k
 
@@ -236,10 +247,10 @@ class Capture:
 
     def _too_large(self, source: LazyAttention) -> str:
         return (
-            f"the {DEFAULT_TOP} largest weights of each row were kept: whole weights are kept "
-            f"unasked up to {WHOLE_CALL_BYTES >> 20} MiB a call, and these have "
-            f"{self._size(source.shape) >> 20} MiB; choose with rows=slice(None) (all), rows=, "
-            "top_k= or lazy=True"
+            f"only the {DEFAULT_TOP} largest weights of each row were kept, because the "
+            f"call has {self._size(source.shape) >> 20} MiB of weights; by default, up "
+            f"to {WHOLE_CALL_BYTES >> 20} MiB per call are kept whole; choose with "
+            "rows=slice(None) (all), rows=, top_k= or lazy=True"
         )
 
     def _parts(

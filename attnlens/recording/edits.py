@@ -21,7 +21,7 @@ from attnlens.recording.sites import Which, sites_meant
 
 AXES: Final = ("batch", "head", "query", "key")
 
-_REMEDY: Final = "; choose others, or name the sites meant with sites="
+_REMEDY: Final = "; choose other positions, or name the sites with sites="
 
 
 @dataclass(frozen=True)
@@ -89,14 +89,16 @@ def grid(value: Tensor, shape: tuple[int, ...], name: str, site: str) -> Tensor:
     if any(size not in (1, full_size) for size, full_size in zip(four.shape, shape, strict=True)):
         axes = {1: "key", 2: "batch, key", 3: "batch, query, key", 4: ", ".join(AXES)}[value.dim()]
         raise InterventionError(
-            f"{site}: {name}= has shape {tuple(value.shape)}, read as ({axes}); the weights are "
-            f"(batch, head, query, key) = {tuple(shape)}; name the sites meant with sites="
+            f"{site}: {name}= has shape {tuple(value.shape)}, which was read as "
+            f"({axes}), but the weights are (batch, head, query, key) = {tuple(shape)}; "
+            "name the sites to change with sites="
         )
     return four
 
 
 _TENSORS: Final = (
-    "tensors are (key), (batch, key), (batch, query, key) or (batch, head, query, key)"
+    "a tensor must have the axes (key), (batch, key), (batch, query, key) or "
+    "(batch, head, query, key)"
 )
 
 
@@ -108,8 +110,12 @@ NewValues = Array | Change | AttentionRecord
 FOLLOWED: Final = ("values", "outputs")
 """Options that change values or outputs and leave the weights unchanged."""
 
-_VALUES_CHANGED: Final = "recorded under an intervention: what heads give is what it made"
-_WEIGHTS_CHANGED: Final = "recorded under an intervention: weights are those it made"
+_VALUES_CHANGED: Final = (
+    "recorded under an intervention: the heads' outputs are those after the intervention"
+)
+_WEIGHTS_CHANGED: Final = (
+    "recorded under an intervention: the weights are those after the intervention"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,8 +202,8 @@ class Edit:
                 f"shape {tuple(made.shape)}" if isinstance(made, Tensor) else type(made).__name__
             )
             raise InterventionError(
-                f"{site}: {self.name}= gave {actual} for (batch, head, {axes}) = "
-                f"{tuple(before.shape)}"
+                f"{site}: {self.name}= returned {actual} for an input of (batch, head, "
+                f"{axes}) = {tuple(before.shape)}; return a tensor of the same shape"
             ) from None
         return fitted
 
@@ -230,16 +236,18 @@ def edits_asked(options: Mapping[str, object], sites: Which | None, scope: Edges
     """
     chosen = [name for name, value in options.items() if value is not None]
     if len(chosen) != 1:
-        problem = f"{' and '.join(chosen)} are given" if chosen else "nothing is given to do"
+        problem = (
+            f"{' and '.join(chosen)} were given together" if chosen else "no intervention was given"
+        )
         raise InterventionError(
-            f"{problem}; give one of hide=, scale=, replace=, values= and outputs=, and nest "
-            "blocks for more"
+            f"{problem}; give exactly one of hide=, scale=, replace=, values= and "
+            "outputs=, and nest blocks for several interventions"
         )
     name, option = chosen[0], options[chosen[0]]
     if not isinstance(option, Mapping):
         return [_edit(name, option, sites, scope)]
     if sites is not None or not option:
-        problem = "names its sites; leave sites out" if option else "names no site"
+        problem = "already names its sites; leave sites= out" if option else "names no site"
         raise InterventionError(f"{name}= {problem}")
     return [_edit(name, site_value, site, scope) for site, site_value in option.items()]
 
@@ -254,7 +262,7 @@ def _edit(name: str, value: Any, sites: Which | None, scope: Edges) -> Edit:
         return _edit_of_values(edit, value, scope)
     if name == "hide":
         if scope.key is not None:
-            raise InterventionError("hide= says which keys; leave keys= out")
+            raise InterventionError("hide= already states which keys; leave keys= out")
         if not _is_grid(value):
             edit.edges = _edges_of(value, scope)
             return edit
@@ -265,33 +273,37 @@ def _edit(name: str, value: Any, sites: Which | None, scope: Edges) -> Edit:
         return edit
     elif not isinstance(value, Tensor | np.ndarray):
         raise InterventionError(
-            f"{name}={type(value).__name__}; give a tensor, or a function of weights "
-            f"(batch, head, query, key) that returns others; {_TENSORS}"
+            f"{name}= cannot be of type {type(value).__name__}; give a tensor, or a "
+            "function that receives the weights (batch, head, query, key) and returns "
+            f"others; {_TENSORS}"
         )
     edit.values = torch.as_tensor(value)
     if not 1 <= edit.values.dim() <= 4 or not edit.values.numel():
         raise InterventionError(f"{name}= has shape {tuple(edit.values.shape)}; {_TENSORS}")
     if name == "hide" and edit.values.dtype != torch.bool:
-        raise InterventionError(f"hide= has {edit.values.dtype}; give booleans, true where hidden")
+        raise InterventionError(
+            f"hide= has dtype {edit.values.dtype}; give booleans that are True at the keys to hide"
+        )
     return edit
 
 
 def _edit_of_values(edit: Edit, value: Any, scope: Edges) -> Edit:
     name, other = edit.name, "queries" if edit.name == "values" else "keys"
     if (scope.query if name == "values" else scope.key) is not None:
-        raise InterventionError(f"{name}= have no {other}; leave {other}= out")
+        raise InterventionError(f"{other}= cannot be used with {name}=; leave {other}= out")
     if isinstance(value, AttentionRecord):
         site, value = value.site, getattr(value, name)
         if value is None:
-            raise InterventionError(f"{site} has no {name}; record it with {name}=True")
+            raise InterventionError(f"{site} has no recorded {name}; record it with {name}=True")
     if isinstance(value, Tensor | np.ndarray):
         edit.values = torch.as_tensor(value)
     elif callable(value):
         edit.change = value
     else:
         raise InterventionError(
-            f"{name}={type(value).__name__}; give a tensor (batch, head, position, width), a "
-            "record or recording that has them, or a function of them that returns others"
+            f"{name}= cannot be of type {type(value).__name__}; give a tensor (batch, "
+            "head, position, width), a record or recording that contains such values, "
+            "or a function that changes them"
         )
     return edit
 
@@ -303,9 +315,11 @@ def _edges_of(value: Any, scope: Edges) -> list[Edges]:
     if not (is_list and any(isinstance(item, Edges) for item in many)):
         return [dataclasses.replace(scope, key=positions("hide", value, InterventionError))]
     if not all(isinstance(item, Edges) for item in many):
-        raise InterventionError("hide= mixes Edges with positions; give Edges throughout")
+        raise InterventionError("hide= mixes Edges with positions; give only Edges")
     if scope != Edges():
-        raise InterventionError("hide=Edges(...) says which cells; leave the other options out")
+        raise InterventionError(
+            "hide=Edges(...) already states which cells; leave the other options out"
+        )
     return list(many)
 
 
@@ -315,7 +329,9 @@ def _factor(value: Any) -> float:
     except (TypeError, ValueError):
         factor = math.nan
     if not math.isfinite(factor):
-        raise InterventionError(f"scale={value!r}; give a number, or a tensor of them; {_TENSORS}")
+        raise InterventionError(
+            f"scale={value!r} is not a number; give a number, or a tensor of numbers; {_TENSORS}"
+        )
     return factor
 
 

@@ -250,7 +250,9 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if site is None:
             return
         if not has_memory(args[0]):
-            raise RecordingError(f"{site[0]}: nested tensors cannot be recorded; pad the input")
+            raise RecordingError(
+                f"{site[0]}: nested tensors cannot be recorded; pad the input instead"
+            )
         call = fused_call(func, args, kwargs, output)
         heads, rows, width = queries.dimensions[-3:]
         are_heads = rows and all(

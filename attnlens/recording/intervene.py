@@ -47,11 +47,11 @@ from attnlens.recording.probe import AttentionProbe
 from attnlens.recording.sites import SoftmaxAdapter, Which, adapters_of, matches, module_given
 from attnlens.recording.tracking import Pair, plain
 
-_NOT_CHANGED: Final = "what heads give cannot be changed there"
+_NOT_CHANGED: Final = "the heads' outputs cannot be changed there"
 
 _ONLY_SOFTMAXES: Final = (
-    "give SoftmaxAdapter(sites): other adapters read what a module gives, and cannot change what "
-    "it computes"
+    "give SoftmaxAdapter(sites): other adapters read a module's output and "
+    "cannot change its computation"
 )
 
 
@@ -136,7 +136,9 @@ def intervene(
     edits = edits_asked(options, sites, scope)
     if renormalise is not None:
         if edits[0].name in FOLLOWED:
-            raise InterventionError("weights stay what they are; leave renormalise= out")
+            raise InterventionError(
+                "renormalise= has no effect here, because the weights do not change; leave it out"
+            )
         for edit in edits:
             edit.renormalise = bool(renormalise)
     with ExitStack() as stack:
@@ -172,8 +174,8 @@ class _InterventionRun(Block):
         if pair is None or pair not in self._claimed:
             # Do not raise here: TorchScript would turn the error into a different one.
             self.refused[site] = (
-                "no function of torch in Python computes it (TorchScript, an exported module); "
-                "use the module it was made from"
+                "no Python function of torch computes it (TorchScript, an exported "
+                "module); use the original module"
             )
 
     def change(self, finding: FoundCall) -> AttentionCall | None:
@@ -187,10 +189,10 @@ class _InterventionRun(Block):
             return None  # a probe was already changed, or the site is not selected
         call = finding.with_tensors().with_changes(site=site if claimed is None else claimed[0])
         if call.v is None:
-            raise InterventionError(f"{site}: every query has values of its own; {_NOT_CHANGED}")
+            raise InterventionError(f"{site}: every query has different values; {_NOT_CHANGED}")
         if self.follows and finding.is_again:
             raise InterventionError(
-                f"{site}: its weights are multiplied with several things; {_NOT_CHANGED}"
+                f"{site}: its weights are multiplied with several tensors; {_NOT_CHANGED}"
             )
         changed = (with_edited_values if self.follows else edited)(call, self._edits)
         if changed is not None:
@@ -208,8 +210,8 @@ class _InterventionRun(Block):
         if tuple(probe.axes) != AXES:
             if any(edit.patterns is not None and edit.is_wanted(site) for edit in self._edits):
                 raise InterventionError(
-                    f"{site}: its axes ({', '.join(probe.axes)}) are not {', '.join(AXES)}; such "
-                    "weights cannot be changed"
+                    f"{site}: its axes ({', '.join(probe.axes)}) are not {', '.join(AXES)}, so "
+                    "its weights cannot be changed"
                 )
             return None
         self.claim(weights, site, self.number(site))
@@ -239,8 +241,8 @@ class _InterventionRun(Block):
     def _note(self, site: str) -> None:
         if _computed_again():
             raise InterventionError(
-                f"{site}: gradient checkpointing computes it again for gradients, without the "
-                "intervention; switch checkpointing off, or gradients"
+                f"{site}: gradient checkpointing would compute this attention again without "
+                "the intervention; switch off checkpointing or gradients"
             )
         self.changed[site] = self.changed.get(site, 0) + 1
 
@@ -251,23 +253,26 @@ class _InterventionRun(Block):
             InterventionError: an edit changed nothing, or attention ran that could not be changed.
         """
         if unseen := self.unseen() | self.doubts():
-            raise InterventionError(f"attention ran that cannot be changed: {reasons_of(unseen)}")
+            raise InterventionError(
+                f"some attention that ran cannot be changed: {reasons_of(unseen)}"
+            )
         for edit in self._edits:
             self._judge(edit)
 
     def _judge(self, edit: Edit) -> None:
         calls = some_of([f"{site} {count}" for site, count in self.seen.items()])
         if not edit.touched:
-            raise InterventionError(f"{edit.name}= touched nothing: {self._why(edit, calls)}")
+            raise InterventionError(f"{edit.name}= changed nothing: {self._why(edit, calls)}")
         if both := [site for site in edit.passed if site in edit.touched]:
             raise InterventionError(
-                f"{both[0]}: {edit.name}= has a number of keys that some calls of this site have "
-                "and others do not; give positions instead of a tensor"
+                f"{both[0]}: the tensor of {edit.name}= fits the number of keys of only "
+                "some calls of this site; give positions instead of a tensor"
             )
         for pattern in edit.patterns or ():
             if not any(matches(site, pattern) for site in edit.touched):
                 raise InterventionError(
-                    f"{edit.name}= touched nothing called {pattern!r}; calls of each site: {calls}"
+                    f"{edit.name}= changed nothing, because no site that ran is called "
+                    f"{pattern!r}; calls of each site: {calls}"
                 )
 
     def _why(self, edit: Edit, calls: str) -> str:
@@ -275,15 +280,15 @@ class _InterventionRun(Block):
         if not self.seen and not sites:
             return self.none_ran()
         if not self.seen:
-            return f"the model did not run in the block; it has: {some_of(sites)}"
+            return f"the model did not run in the block; its attention sites are {some_of(sites)}"
         if edit.passed:
             assert edit.values is not None
             counts = ", ".join(f"{site} has {count}" for site, count in edit.passed.items())
-            return f"it has {edit.values.shape[-1]} keys, and {counts}"
+            return f"it has {edit.values.shape[-1]} keys, but {counts}"
         idle = some_of([site for site in sites if site not in self.seen])
         return (
-            f"no such site ran, or none over keys; calls of each site: {calls}; known but not "
-            f"run: {idle or 'none'}"
+            f"no such site ran, or none with a key axis; calls of each site: {calls}; "
+            f"known sites that did not run: {idle or 'none'}"
         )
 
 
@@ -314,8 +319,8 @@ class _Changes(TorchFunctionMode):
         if own:
             if torch._C._functorch.peek_interpreter_stack() is not None:
                 raise InterventionError(
-                    f"{own[0].site}: attention inside a torch.func transform (vmap, grad) cannot "
-                    "be changed; run the model without it in the block"
+                    f"{own[0].site}: attention inside a torch.func transform (vmap, grad) "
+                    "cannot be changed; in the block, run the model without the transform"
                 )
             with quiet():
                 changed = self._run.change(own[-1])

@@ -35,10 +35,12 @@ from attnlens.recording.sites import (
 )
 from attnlens.recording.tracking import Pair
 
-_UNFOLLOWED: Final = "no values or outputs: no product of these weights and values was seen"
+_UNFOLLOWED: Final = (
+    "values and outputs were not recorded, because no product of these weights and values was seen"
+)
 
 _FIRST_PRODUCT_NOTE: Final = (
-    "values and outputs are of the first of several products with the same weights"
+    "the weights were multiplied several times; values and outputs are those of the first product"
 )
 
 
@@ -107,11 +109,14 @@ def record(
     """
     module_given(model, "record")
     if expected is not None and (type(expected) is not int or expected < 1):
-        raise RecordingError(f"expected={expected!r}; give how many records there must be")
+        raise RecordingError(f"expected={expected!r} is not a number of records; give 1 or more")
     capture = Capture.of(rows, top_k, lazy, dtype)
     patterns, is_wanted = ((), None) if include is None else sites_meant("include", include)
     with ExitStack() as stack:
-        remedy = "give an object with matches(module) and records(module, args, kwargs, output), or"
+        remedy = (
+            "give an object with the methods matches(module) and records(module, args, "
+            "kwargs, output), or"
+        )
         adapter_list = adapters_of(
             adapters, AnyAdapter, RecordingError, f"{remedy} SoftmaxAdapter(sites)"
         )
@@ -217,14 +222,14 @@ class _RecordingRun(Block):
         for pattern in patterns:
             if not any(matches(site, pattern) for site in recorded):
                 raise IncompleteRecordingError(
-                    f"include: nothing that ran is called {pattern!r}; recorded: "
+                    f"include={pattern!r} matches no site that ran; recorded: "
                     f"{some_of(recorded)}{idle}"
                 )
         total = sum(recorded.values())
         if expected is not None and total != expected:
             counts = some_of([f"{site} {number}" for site, number in recorded.items()])
             raise IncompleteRecordingError(
-                f"{expected} records expected, {total} made: {counts}{idle}"
+                f"{total} records were made, but expected={expected}: {counts}{idle}"
             )
 
     def close(self) -> None:
@@ -278,12 +283,12 @@ class _RecordingRun(Block):
             return f"nothing was recorded of {name}: {reasons_of(unseen)}"
         if idle := self._idle():
             return (
-                f"none of the {len(idle)} attention modules ran; call the model inside the block, "
-                f"in its thread ({some_of(idle)})"
+                f"none of the {len(idle)} attention modules ran ({some_of(idle)}); call the "
+                "model inside the block and in the same thread"
             )
         if self.seen or self.known:
             has = some_of([*self.seen] or self.known)
-            return f"include matched no attention of {name}; it has: {has}"
+            return f"include= matched no attention of {name}, whose sites are {has}"
         return self.none_ran()
 
     def _watch_output(self, site: str, module: nn.Module, adapter: Adapter) -> None:
@@ -302,7 +307,7 @@ class _RecordingRun(Block):
             if not isinstance(weights, Tensor) or weights.dim() not in (3, 4):
                 actual = tuple(weights.shape) if isinstance(weights, Tensor) else type(weights)
                 raise RecordingError(
-                    f"{site}: an adapter gave {actual}; weights have four dimensions "
+                    f"{site}: an adapter returned {actual}; return weights with four dimensions "
                     "(batch, head, query, key)"
                 )
             self._keep(site, weights if weights.dim() == 4 else weights.unsqueeze(1), AXES)
@@ -347,7 +352,8 @@ def _check_product(record: AttentionRecord, values: Tensor, outputs: Tensor) -> 
     tolerance = 5e-2 if any(tensor.element_size() < 4 for tensor in tensors) else 1e-3
     if not torch.allclose(product, actual, rtol=0, atol=tolerance * max(1, scale)):
         raise RecordingError(
-            f"{record.site}: weights times values are not what its heads give; report it"
+            f"{record.site}: weights times values differ from the outputs of the heads; "
+            "please report this"
         )
 
 

@@ -61,10 +61,20 @@ class Recording(Mapping[str, AttentionRecord]):
 
     def _unknown(self, site: object) -> str:
         if not self._calls:
-            return f"no attention recorded at {site!r}, nor elsewhere; call the model in the block"
+            return (
+                f"no attention was recorded at {site!r} or at any other site; call the "
+                "model inside the block"
+            )
         first = next(iter(self._calls))
-        hint = "" if isinstance(site, str) else f"; records go by site: recording[{first!r}]"
-        return f"no attention recorded at {site!r}{hint}; recorded: {choices(site, self._calls)}"
+        hint = (
+            ""
+            if isinstance(site, str)
+            else f"; a recording is indexed by site, such as recording[{first!r}]"
+        )
+        return (
+            f"no attention was recorded at {site!r}{hint}; the recorded sites are "
+            f"{choices(site, self._calls)}"
+        )
 
     def records(self) -> tuple[AttentionRecord, ...]:
         """Return every record, site by site, with the calls of each site in order."""
@@ -78,7 +88,9 @@ class Recording(Mapping[str, AttentionRecord]):
     def __getitem__(self, site: str) -> AttentionRecord:
         calls = self.calls(site)
         if len(calls) > 1:
-            raise RecordingError(f"{site} ran {len(calls)} times; use recording.calls({site!r})")
+            raise RecordingError(
+                f"{site!r} was called {len(calls)} times; use recording.calls({site!r})"
+            )
         return calls[0]
 
     def __contains__(self, site: object) -> bool:
@@ -115,8 +127,8 @@ class Recording(Mapping[str, AttentionRecord]):
                     for axis, size in zip(record.axes, record.sizes, strict=True)
                 ]
                 raise RecordingError(
-                    f"{len(label)} labels for {name!r} fit no record; axes and their sizes: "
-                    f"{choices(name, sizes)}"
+                    f"{len(label)} labels for {name!r} fit no record; the axes and their sizes "
+                    f"are {choices(name, sizes)}"
                 )
         return Recording(records)
 
@@ -160,11 +172,11 @@ def load_recording(path: str | os.PathLike[str]) -> Recording:
             attnlens.
     """
     if not isinstance(path, str | os.PathLike):
-        raise InputError(f"{type(path).__name__} is no path", remedy=SAVED)
+        raise InputError(f"{type(path).__name__} is not a path", remedy=SAVED)
     return Recording(read_folder(path) if os.path.isdir(path) else read_part(path))
 
 
-_GIVE = "give SITE.q and SITE.k, (batch, head, position, d) or (position, head, d)"
+_GIVE = "give SITE.q and SITE.k with the axes (batch, head, position, d) or (position, head, d)"
 
 
 def recording_of_captured(path: str | os.PathLike[str]) -> Recording:
@@ -191,9 +203,9 @@ def recording_of_captured(path: str | os.PathLike[str]) -> Recording:
     sites = [name.removesuffix(".q") for name in tensors if name.endswith(".q")]
     expected = {f"{site}.{part}" for site in sites for part in ("q", "k", "mask", "scale")}
     if loose := sorted(tensors.keys() - expected):
-        raise InputError(f"tensor {loose[0]!r} belongs to no site", path=path, remedy=_GIVE)
+        raise InputError(f"the tensor {loose[0]!r} belongs to no site", path=path, remedy=_GIVE)
     if not sites:
-        raise InputError("it holds no queries", path=path, remedy=_GIVE)
+        raise InputError("contains no queries", path=path, remedy=_GIVE)
     return Recording([_record(site, tensors, metadata, path) for site in sites])
 
 
@@ -204,20 +216,25 @@ def _record(
         return InputError(f"{site}: {problem}", path=path, remedy=remedy)
 
     if f"{site}.k" not in tensors:
-        raise refuse("queries without keys")
+        raise refuse("has queries, but no keys")
     q, k = (_of_four(tensors[f"{site}.{part}"]) for part in ("q", "k"))
     fits = q.dim() == k.dim() == 4 and q.is_floating_point() and k.is_floating_point()
     if not fits or (q.shape[0], q.shape[3]) != (k.shape[0], k.shape[3]) or q.shape[1] % k.shape[1]:
-        raise refuse(f"queries {tuple(q.shape)} and keys {tuple(k.shape)} do not fit")
+        raise refuse(
+            f"queries {tuple(q.shape)} and keys {tuple(k.shape)} have shapes that do "
+            "not fit together"
+        )
     if not (q.isfinite().all() and k.isfinite().all()):
-        raise refuse("queries or keys hold NaN or infinity", "capture them again")
+        raise refuse("queries or keys contain NaN or infinity", "capture them again")
     mask = tensors.get(f"{site}.mask")
     shape = (*q.shape[:3], k.shape[2])
     if mask is not None:
         sizes = zip(reversed(mask.shape), reversed(shape), strict=False)
         is_kind = mask.dtype == torch.bool or mask.is_floating_point()
         if not is_kind or mask.dim() > 4 or any(size not in (1, full) for size, full in sizes):
-            raise refuse(f"the mask {tuple(mask.shape)} does not fit weights {shape}")
+            raise refuse(
+                f"the mask has shape {tuple(mask.shape)}, but the weights have shape {shape}"
+            )
     try:
         number = tensors.get(f"{site}.scale")
         scale = float(metadata["scale"] if number is None else number.item())
@@ -226,16 +243,19 @@ def _record(
     except (RuntimeError, TypeError, ValueError):
         scale = math.nan
     if not math.isfinite(scale):
-        raise refuse("the scale is no number", "give one, or leave it out for 1 / sqrt(d)")
+        raise refuse("the scale is not a number", "give a number, or leave it out for 1 / sqrt(d)")
     causal = metadata.get("causal", str(mask is None and shape[2] == shape[3])).lower()
     if causal not in ("true", "false"):
-        raise refuse(f"causal is {causal!r}", "say true or false")
+        raise refuse(f"causal is {causal!r}", "give true or false")
     lazy = LazyAttention(q, k, scale, mask, causal == "true")
     notes = (_CAPTURED,)
     return AttentionRecord.of_lazy(site, 0, lazy, AXES, notes)
 
 
-_CAPTURED = "worked out from captured queries and keys: what was done to the weights is not known"
+_CAPTURED = (
+    "computed from captured queries and keys; changes that the engine made to "
+    "the weights are unknown"
+)
 
 
 def _of_four(tensor: Tensor) -> Tensor:

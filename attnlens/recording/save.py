@@ -108,16 +108,17 @@ def record_of(entry: Entry, tensors: Mapping[str, Tensor]) -> AttentionRecord:
     if unknown := sorted(
         {*values, *(name for name in tensors if not name.startswith(_LAZY))} - known_fields
     ):
-        raise RecordingError(f"a record has no part {unknown[0]!r}")
+        raise RecordingError(f"a record has an unknown part {unknown[0]!r}")
     values["axes"] = tuple(_axis(*pair) for pair in values["axes"])
     values["notes"] = tuple(values.get("notes", ()))
     _demand(
-        all(isinstance(text, str) for text in (values["site"], *values["notes"])), "a text is none"
+        all(isinstance(text, str) for text in (values["site"], *values["notes"])),
+        "a site or a note is not text",
     )
     if values.get("rows") is not None:
         values["rows"] = tuple(values["rows"])
     numbers = (values["call"], *(values.get("rows") or ()))
-    _demand(all(map(_is_count, numbers)), "a call or a row is no number from 0")
+    _demand(all(map(_is_count, numbers)), "a call or a row is not a whole number from 0")
     if values.get("lazy") is not None:
         values["lazy"] = _lazy(values["lazy"], tensors)
         # The queries are a placeholder for the weights, which would be costly to compute here.
@@ -175,13 +176,13 @@ def read_part(
 
         def tensor(name: str) -> Tensor:
             if name not in loaded:
-                _demand(name in names, f"no tensor {name!r}")
+                _demand(name in names, f"the tensor {name!r} is missing")
                 loaded[name] = file.get_tensor(name)
             return loaded[name]
 
         records = []
         record_entries = json.loads(metadata["records"]) if entries is None else entries
-        _demand(isinstance(record_entries, list | tuple), "its index is no list")
+        _demand(isinstance(record_entries, list | tuple), "its index is not a list")
         for entry in record_entries:
             shapes = entry.get("expanded", {})
             tensors = {
@@ -203,7 +204,7 @@ def read_folder(path: str | os.PathLike[str]) -> list[AttentionRecord]:
     index = folder / _INDEX
     if not index.is_file():
         raise InputError(
-            f"is a folder without {_INDEX}, so not a recording",
+            f"is a folder without {_INDEX}, so it is not a recording",
             path=path,
             remedy=SAVED,
         )
@@ -214,7 +215,7 @@ def read_folder(path: str | os.PathLike[str]) -> list[AttentionRecord]:
         notes = [str(note) for note in metadata["notes"]]
         for name, _ in parts:
             if not _PART.fullmatch(name):
-                raise ValueError(f"its index names a part {name!r}")
+                raise ValueError(f"its index names {name!r}, which is not a file of this folder")
     records = [record for name, entries in parts for record in read_part(folder / name, entries)]
     if records and notes:
         # A note about the whole block is stored in its first record.
@@ -236,9 +237,17 @@ class Stream:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(os.path.abspath(path))
         if self.path.exists():
-            raise InputError("is there already", path=path, remedy="give a folder to be made")
+            raise InputError(
+                "already exists",
+                path=path,
+                remedy="give the name of a folder that does not exist yet",
+            )
         if not self.path.parent.is_dir():
-            raise InputError("its folder does not exist", path=path, remedy="make the folder first")
+            raise InputError(
+                "cannot be created, because its folder does not exist",
+                path=path,
+                remedy="create the folder first",
+            )
         self._making = self.path.with_name(f"{self.path.name}.{os.getpid()}.part")
         try:
             self._making.mkdir()
@@ -282,7 +291,7 @@ class Stream:
         self._bytes = 0
 
 
-SAVED: Final = "give a file that recording.save wrote, all of it, or a folder of record(to=...)"
+SAVED: Final = "give a complete file written by recording.save, or a folder of record(to=...)"
 
 
 @contextmanager
@@ -311,12 +320,12 @@ def check_format(entry: Entry, path: str | os.PathLike[str]) -> None:
     """Raise an InputError unless the metadata describe a recording in a known format."""
     matched = re.fullmatch(r"attnlens recording ([0-9]{1,9})", str(entry.get("format")))
     if matched is None:
-        raise InputError("not a recording", path=path, remedy=SAVED)
+        raise InputError("is not a recording", path=path, remedy=SAVED)
     if int(matched[1]) != _NEWEST:
         raise InputError(
-            f"has format {matched[1]}; attnlens {VERSION} reads recordings of format {_NEWEST}",
+            f"has format {matched[1]}, but attnlens {VERSION} reads only format {_NEWEST}",
             path=path,
-            remedy="install a later attnlens",
+            remedy="install a newer version of attnlens",
         )
 
 
@@ -335,7 +344,7 @@ def _expanded(value: Tensor, shape: Sequence[int] | None) -> Tensor:
     claimed = math.prod(shape)
     _demand(
         claimed <= _MAX_EXPANSION * max(1, value.numel()),
-        f"{value.numel()} numbers are said to be {' x '.join(map(str, shape))}",
+        f"{value.numel()} numbers are claimed to have the shape {' x '.join(map(str, shape))}",
     )
     return value.expand(shape)
 
@@ -371,7 +380,7 @@ def _axis(name: object, labels: Sequence[object] | None) -> Axis:
     names = None if labels is None else tuple(labels)
     texts = [name, *(names or ())]
     good = not isinstance(labels, str) and all(isinstance(text, str) for text in texts)
-    _demand(good, f"the name or the labels of axis {name!r} are no texts")
+    _demand(good, f"the name or the labels of axis {name!r} are not texts")
     return Axis(str(name), None if names is None else tuple(map(str, names)))
 
 
@@ -383,14 +392,17 @@ def _lazy(entry: Entry, tensors: Mapping[str, Tensor]) -> LazyAttention:
         if name.startswith(_LAZY)
     }
     if unknown := sorted(set(values) - {field.name for field in fields(LazyAttention)}):
-        raise RecordingError(f"lazy attention has no part {unknown[0]!r}")
+        raise RecordingError(f"lazy attention has an unknown part {unknown[0]!r}")
     lazy = LazyAttention(**values)
     q, k = lazy.q, lazy.k
-    _demand(q.is_floating_point() and k.is_floating_point(), "queries or keys are no numbers")
+    _demand(
+        q.is_floating_point() and k.is_floating_point(),
+        "queries or keys are not floating-point numbers",
+    )
     fits = q.dim() == k.dim() == 4 and q.shape[0] == k.shape[0] and q.shape[3] == k.shape[3]
     _demand(
         fits and k.shape[1] > 0 and q.shape[1] % k.shape[1] == 0,
-        f"queries {tuple(q.shape)} and keys {tuple(k.shape)} do not fit",
+        f"queries {tuple(q.shape)} and keys {tuple(k.shape)} have shapes that do not fit together",
     )
     number = isinstance(lazy.scale, int | float) and not isinstance(lazy.scale, bool)
     good = (
@@ -398,13 +410,16 @@ def _lazy(entry: Entry, tensors: Mapping[str, Tensor]) -> LazyAttention:
         and abs(lazy.scale) <= torch.finfo(torch.float32).max
         and isinstance(lazy.causal, bool)
     )
-    _demand(good, f"scale {lazy.scale!r} is no number, or causal {lazy.causal!r} no flag")
+    _demand(
+        good,
+        f"scale {lazy.scale!r} is not a number, or causal {lazy.causal!r} is not true or false",
+    )
     if lazy.mask is not None:
         kind = lazy.mask.dtype == torch.bool or lazy.mask.is_floating_point()
-        _demand(kind and _broadcasts(lazy.mask, lazy.shape), "the mask does not fit")
+        _demand(kind and _broadcasts(lazy.mask, lazy.shape), "the mask does not fit the weights")
     if lazy.lse is not None:
         good = lazy.lse.is_floating_point() and lazy.lse.shape == lazy.shape[:3]
-        _demand(good, "the log-sum-exps do not fit")
+        _demand(good, "the log-sum-exps do not fit the weights")
     return lazy
 
 
@@ -415,39 +430,47 @@ def _check(record: AttentionRecord) -> None:
         part = getattr(record, name)
         if part is not None:
             good = part.is_floating_point() and _broadcasts(part, shape)
-            _demand(good, f"{name} does not fit weights {shape}")
+            _demand(good, f"{name} does not fit the weights' shape {shape}")
     sizes = record.sizes[-1:], shape[2:3]
     for part, size in zip((record.values, record.outputs), sizes, strict=True):
         if part is not None:
             good = part.is_floating_point() and part.dim() == 4
-            _demand(good and part.shape[:3] == shape[:2] + size, "values or outputs do not fit")
+            _demand(
+                good and part.shape[:3] == shape[:2] + size,
+                "values or outputs do not fit the weights",
+            )
     if record.rows is not None and "query" in (names := [axis.name for axis in record.axes]):
         n_rows = shape[names.index("query")]
-        _demand(len(record.rows) == n_rows, f"{len(record.rows)} rows named of {n_rows}")
+        _demand(
+            len(record.rows) == n_rows,
+            f"{len(record.rows)} row numbers are given for {n_rows} rows",
+        )
     if record.lazy is not None:
         return
-    _demand(record.weights.is_floating_point(), f"weights are {record.weights.dtype}")
+    _demand(record.weights.is_floating_point(), f"weights have dtype {record.weights.dtype}")
     if record.keys is None:
-        _demand(record.residual is None and record.key_count is None, "a residual without keys")
+        _demand(
+            record.residual is None and record.key_count is None, "there is a residual, but no keys"
+        )
         return
     keys, count = record.keys, record.key_count
-    _demand(_is_count(count) and len(shape) > 0, f"key count {count!r} is no number")
+    _demand(_is_count(count) and len(shape) > 0, f"the key count {count!r} is not a number")
     _demand(
         (count or 0) <= _MAX_EXPANSION * max(1, keys.shape[-1] if keys.dim() else 1),
-        f"{count} keys are claimed, and few are kept",
+        f"{count} keys are claimed, far more than are stored",
     )
     _demand(
         not keys.is_floating_point()
         and not keys.is_complex()
         and keys.dtype != torch.bool
         and keys.shape == record.weights.shape,
-        f"keys {tuple(keys.shape)} of {keys.dtype} do not fit weights {shape}",
+        f"keys {tuple(keys.shape)} of {keys.dtype} do not fit the weights' shape {shape}",
     )
     inside = not keys.numel() or (int(keys.min()) >= 0 and int(keys.max()) < (count or 0))
-    _demand(inside, f"a key is not among the {count}")
+    _demand(inside, f"a key number is not below the key count {count}")
     if record.residual is not None:
         good = record.residual.is_floating_point() and record.residual.shape == shape[:-1]
-        _demand(good, "the residual does not fit")
+        _demand(good, "the residual does not fit the weights")
 
 
 def _broadcasts(part: Tensor, shape: tuple[int, ...]) -> bool:

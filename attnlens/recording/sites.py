@@ -114,7 +114,7 @@ def module_given(model: Any, asker: str, error: type[AttnlensError] = RecordingE
         is_class = isinstance(model, type)
         received = f"the class {model.__name__}" if is_class else type(model).__name__
         remedy = f"{model.__name__}(...)" if is_class else "a model"
-        raise error(f"{asker} needs a torch.nn.Module, not {received}; give {remedy}")
+        raise error(f"{asker} needs a torch.nn.Module, but got {received}; give {remedy}")
 
 
 def local_of(frame: FrameType, name: str) -> Any:
@@ -142,8 +142,8 @@ def sites_meant(
     patterns = tuple(many) if isinstance(many, Iterable) else ()
     if not patterns or not all(isinstance(pattern, str) for pattern in patterns):
         raise error(
-            f"{option}={reprlib.repr(which)}; give names, patterns such as 'encoder.*', or a "
-            "function of a name"
+            f"{option}={reprlib.repr(which)} names no sites; give names, patterns such "
+            "as 'encoder.*', or a function that receives a name"
         )
     return patterns, lambda site: any(matches(site, pattern) for pattern in patterns)
 
@@ -231,9 +231,9 @@ def adapters_of(value: Any, kind: Any, error: type[AttnlensError], remedy: str) 
     many = [] if value is None else list(value) if isinstance(value, list | tuple) else [value]
     for adapter in many:
         if not isinstance(adapter, kind) or isinstance(adapter, type):
-            raise error(f"adapters={adapter!r}; {remedy}")
+            raise error(f"adapters={adapter!r} is not an adapter; {remedy}")
     return many
 
 
 def no_module(sites: Sites) -> str:
-    return f"matches no module; modules: {', '.join(list(sites.modules)[:8])}, ..."
+    return f"matches no module; the modules are {', '.join(list(sites.modules)[:8])}, ..."

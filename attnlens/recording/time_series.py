@@ -23,7 +23,7 @@ _FUSION: Final = "InterpretableMultiHeadAttention"
 _SPARSE: Final = "InformerProbSparseAttention"
 
 ACTIVE: Final = (
-    "only the queries that the model finds most active look at all, and each head has its own"
+    "only the queries that the model considers most active attend, and each head has different ones"
 )
 
 Span = tuple[int, int]
@@ -80,22 +80,23 @@ def with_steps(recording: Recording, model: nn.Module) -> Recording:
         kind = _FUSION
     if kind not in _LABELS:
         raise RecordingError(
-            f"{type(model).__name__}: its steps are not known; known are PatchTST, "
-            "TimeSeriesTransformer, Informer and the temporal fusion transformer; for another use "
-            "recording.labelled(key=steps(past, ahead))"
+            f"the time steps of {type(model).__name__} are unknown; the known models "
+            "are PatchTST, TimeSeriesTransformer, Informer and the temporal fusion "
+            "transformer; for another model use recording.labelled(key=steps(past, "
+            "ahead))"
         )
     labelled = []
     for record in recording.records():
         if record.rows is not None:
             raise RecordingError(
-                f"{record.site}: only some queries were kept, so which steps they are is not "
-                "known; record without rows= and choose with sel(query=...)"
+                f"{record.site}: only some queries were recorded, so their time steps are "
+                "unknown; record without rows= and select with sel(query=...)"
             )
         labels = _LABELS[kind](record, model, config)
         notes = [ACTIVE] if "active 1" in labels["query"] else []
         if kind in ("time_series_transformer", "informer"):
             lags = ", ".join(map(str, config.lags_sequence))
-            notes.append(f"the token of a step holds the values {lags} steps before it")
+            notes.append(f"the token of a step contains the values {lags} steps before it")
         record = record.replaced(notes=(*record.notes, *notes))
         labelled.append(record.labelled(**labels))
     return Recording(labelled)
@@ -108,8 +109,9 @@ def _of_fusion(record: AttentionRecord, model: nn.Module, config: Any) -> Labels
     n_known = keys - queries
     if record.keys is None and not bool(record.weights[..., n_known - 1].any(2).any(1).all()):
         raise RecordingError(
-            f"{record.site}: a batch of series of several lengths, padded after their last known "
-            "step, so that a place is no step; record those of one length together"
+            f"{record.site}: the series of the batch have different lengths and are "
+            "padded, so a position is not the same step in all of them; record series "
+            "of one length together"
         )
     return {"query": steps(0, queries), "key": steps(n_known, queries)}
 

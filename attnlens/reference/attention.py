@@ -113,7 +113,7 @@ class MultiHeadAttention(nn.Module):
     ) -> None:
         super().__init__()
         if d_k is None and d % heads:
-            raise ValueError(f"{heads} heads do not divide a width of {d}; give d_k")
+            raise ValueError(f"a width of {d} is not divisible by {heads} heads; give d_k")
         self.d, self.heads, self.causal = d, heads, causal
         self.d_k = d // heads if d_k is None else d_k
         self.d_v = self.d_k if d_v is None else d_v
@@ -215,7 +215,9 @@ _SHARPNESS: Final = 3.0
 """The factor of the queries. It makes a row attend mainly to similar rows."""
 
 _MAX_ROWS: Final = 512
-_REMEDY: Final = f"give at most {_MAX_ROWS} rows of {_WIDTH} numbers, such as 1,0,0,1;0,1,0,1"
+_REMEDY: Final = (
+    f"give at most {_MAX_ROWS} rows with {_WIDTH} numbers each, such as 1,0,0,1;0,1,0,1"
+)
 
 
 def attention_by_hand(path: Path | None = None) -> LoadedModel:
@@ -260,13 +262,13 @@ def _written(text: str, width: int) -> torch.Tensor:
         except ValueError:
             row = [math.nan]
         if not all(math.isfinite(value) and abs(value) < 1e6 for value in row):
-            problem = f"row {index} ({line.strip()[:40]!r}) is no row of numbers"
+            problem = f"row {index} ({line.strip()[:40]!r}) is not a row of numbers"
             raise InputError(problem, remedy=_REMEDY)
         if len(row) != width:
             raise InputError(
-                f"row {index} has {count(len(row), 'number')}, not {width}", remedy=_REMEDY
+                f"row {index} has {count(len(row), 'number')} instead of {width}", remedy=_REMEDY
             )
         rows.append(row)
     if len(rows) > _MAX_ROWS:
-        raise InputError(f"{len(rows)} rows are too many", remedy=_REMEDY)
+        raise InputError(f"{len(rows)} rows are more than attnlens prints", remedy=_REMEDY)
     return torch.tensor(rows)

@@ -112,7 +112,7 @@ ATTENTION: Final = ReferenceModel(
     name="attention",
     title="multi-head attention from scratch",
     source=f"{ATTENTION_PAPER}, section 3.2",
-    purpose="the layer that every other model here is built from; weights set by hand",
+    purpose="shows the layer that every other model here is built from, with weights set by hand",
     written="rows of numbers such as 1,0,0,1;0,1,0,1",
     load="attnlens.reference.attention:attention_by_hand",
     read="attnlens.reference.attention:read_rows",
@@ -121,10 +121,10 @@ ATTENTION: Final = ReferenceModel(
 
 TINY: Final = ReferenceModel(
     name="tiny",
-    title="a transformer to be read number by number",
+    title="a transformer small enough to read every number",
     source=f"{ATTENTION_PAPER}, section 3, without positions; GELU: Hendrycks & Gimpel 2016",
-    purpose="every number of a transformer on one page, after training on a task whose answer "
-    "is known",
+    purpose="shows every number of a transformer on one page, after training on a task "
+    "with a known answer",
     written="5 tokens from 0 to 9, such as 3,1,4,1,5",
     load="attnlens.reference.tiny:load_for_catalogue",
     read="attnlens.reference.tiny:read_tokens",
@@ -152,9 +152,9 @@ def reference_model(
     for entry in models:
         if entry.name == name:
             return entry, None
-    remedy = f"give {', '.join(entry.name for entry in models)} or a checkpoint's file"
+    remedy = f"give {', '.join(entry.name for entry in models)} or a checkpoint file"
     if name not in files and not os.path.exists(name):
-        raise InputError(f"no model is called {name!r}", remedy=remedy)
+        raise InputError(f"there is no model called {name!r}, and no such file", remedy=remedy)
     from attnlens.reference.checkpoint import checkpoint_kind
 
     path = files.get(name, Path(name))

@@ -81,12 +81,16 @@ def read_checkpoint(path: str | os.PathLike[str], kind: str) -> Checkpoint:
     except (KeyError, TypeError, ValueError):
         raise CheckpointError("was not written by attnlens", path=path, remedy=remedy) from None
     if actual_kind != kind:
-        raise CheckpointError(f"holds a {actual_kind!r}, not a {kind!r}", path=path, remedy=remedy)
+        raise CheckpointError(
+            f"contains a {actual_kind!r} instead of a {kind!r}", path=path, remedy=remedy
+        )
     for name, tensor in tensors.items():
         # Use numpy: torch would start threads, which takes longer than the check itself.
         if tensor.is_floating_point() and not np.isfinite(tensor.numpy()).all():
             raise CheckpointError(
-                f"is damaged ({name} holds what is no finite number)", path=path, remedy=remedy
+                f"is damaged: the tensor {name} contains NaN or an infinite number",
+                path=path,
+                remedy=remedy,
             )
     return Checkpoint(tensors, metadata, hashlib.sha256(data).hexdigest(), str(path))
 
@@ -100,7 +104,7 @@ def checkpoint_kind(path: str | os.PathLike[str]) -> str:
     remedy = "give a file that attnlens wrote"
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
-            raise CheckpointError("is no file", path=path, remedy=remedy)
+            raise CheckpointError("is not a file", path=path, remedy=remedy)
         with open(path, "rb") as file:
             (length,) = struct.unpack("<Q", file.read(_LENGTH))
             header = json.loads(file.read(min(length, _MAX_BYTES)))

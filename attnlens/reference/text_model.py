@@ -87,7 +87,9 @@ class Vocabulary:
     def __post_init__(self) -> None:
         numbers = {word: number for number, word in enumerate(self.words)}
         if self.words[: len(SPECIAL)] != SPECIAL or len(numbers) != len(self.words):
-            raise ValueError(f"a vocabulary begins with {' '.join(SPECIAL)} and repeats no word")
+            raise ValueError(
+                f"a vocabulary must begin with {' '.join(SPECIAL)} and must not repeat a word"
+            )
         object.__setattr__(self, "_numbers", numbers)
 
     @classmethod
@@ -183,15 +185,15 @@ def read_pairs(
         rows = _rows(content, separator)
         line, header = next(rows, (1, []))
         if not header:
-            raise InputError("holds nothing", remedy="give a CSV file of sentence pairs")
+            raise InputError("is empty", remedy="give a CSV file of sentence pairs")
         names = [name.strip() for name in header]
         chosen = _chosen(names, columns, line)
         for line, row in rows:
             if len(row) != len(names):
                 raise InputError(
-                    f"has {count(len(row), 'column')}, not {len(names)}",
+                    f"has {count(len(row), 'column')} instead of {len(names)}",
                     line=line,
-                    remedy="put quotes around a sentence that holds the separator",
+                    remedy="put quotes around a sentence that contains the separator",
                 )
             source, target = (_sentence(row[names.index(name)], name, line) for name in chosen)
             pairs.append(SentencePair(source, target, line))
@@ -205,7 +207,7 @@ def read_pairs(
 def _sentence(text: str, name: str, line: int) -> tuple[str, ...]:
     tokens = tuple(tokenise(text))
     if not tokens:
-        raise InputError(f"the {name!r} is empty", line=line, remedy="fill or remove the row")
+        raise InputError(f"the {name!r} is empty", line=line, remedy="fill in or remove the row")
     if len(tokens) > _MAX_SENTENCE_TOKENS:
         raise InputError(
             f"the {name!r} has {len(tokens)} tokens, more than {_MAX_SENTENCE_TOKENS}",
@@ -218,15 +220,16 @@ def _sentence(text: str, name: str, line: int) -> tuple[str, ...]:
 def _chosen(names: Sequence[str], columns: Sequence[str] | None, line: int) -> tuple[str, str]:
     if len(names) < 2:
         raise InputError(
-            "has one column where a pair needs two",
+            "has only one column, but a pair needs two",
             line=line,
-            remedy="give two, the input and the output, and say what stands between: --separator",
+            remedy="give an input column and an output column; if another character separates "
+            "them, give --separator",
         )
     source, target = names[:2] if columns is None else columns
     for name in (source, target):
         if names.count(name) != 1:
             problem = f"has no column {name!r}" if name not in names else f"has {name!r} twice"
-            raise InputError(problem, line=line, remedy=f"columns: {', '.join(names)}")
+            raise InputError(problem, line=line, remedy=f"the columns are {', '.join(names)}")
     return source, target
 
 
@@ -245,7 +248,9 @@ def _rows(content: bytes, separator: str) -> Iterator[tuple[int, list[str]]]:
                 yield begins, row
             begins = reader.line_num + 1
     except csv.Error as error:
-        raise InputError(f"is not CSV ({error})", line=begins, remedy="mend its quotes") from None
+        raise InputError(
+            f"is not CSV ({error})", line=begins, remedy="correct its quotes"
+        ) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -360,11 +365,11 @@ class TextModel:
         try:
             sizes = Seq2SeqSizes(**checkpoint.metadata["sizes"])
             if any(isinstance(n, int) and n > _MAX_SIZE for n in asdict(sizes).values()):
-                raise ValueError("sizes beyond reason")
+                raise ValueError("its sizes are impossibly large")
             source = Vocabulary(tuple(checkpoint.metadata["source_words"]))
             target = Vocabulary(tuple(checkpoint.metadata["target_words"]))
             if (len(source), len(target)) != (sizes.source_words, sizes.target_words):
-                raise ValueError("vocabularies of another size")
+                raise ValueError("its vocabularies have other sizes than its network")
             with torch.random.fork_rng(devices=()):
                 network = Seq2Seq(sizes)
             network.load_state_dict(checkpoint.tensors)
@@ -402,9 +407,9 @@ class TextModel:
             raise InputError("the sentence is empty", remedy="give at least one word")
         if len(tokens) > max_tokens:
             raise InputError(
-                f"the sentence has {len(tokens)} tokens, and {self.name} reads at most "
+                f"the sentence has {len(tokens)} tokens, but {self.name} reads at most "
                 f"{max_tokens}",
-                remedy="shorten it",
+                remedy="shorten the sentence",
             )
         unknown = tuple(dict.fromkeys(word for word in tokens if word not in self.source))
         return TextInput(text, tokens, unknown, max_tokens)
@@ -581,7 +586,8 @@ def train_text(
     train, held_out, new = rule.split(data.pairs)
     if len(train) < _MIN_TRAINING_PAIRS:
         raise InputError(
-            f"leaves {len(train)} pairs to train on, fewer than {_MIN_TRAINING_PAIRS}",
+            f"leaves only {count(len(train), 'pair')} to train on, fewer than "
+            f"{_MIN_TRAINING_PAIRS}",
             path=data.path,
             remedy="give more pairs",
         )
@@ -597,7 +603,7 @@ def train_text(
             network = Seq2Seq(Seq2SeqSizes(len(source), len(target), **asdict(sizes), **lengths))
         except ValueError as error:
             problem = str(error).partition(";")[0]
-            raise InputError(problem, remedy="give other --width and --heads") from None
+            raise InputError(problem, remedy="give other values of --width and --heads") from None
         inputs = pad_batch(source.numbers(pair.source) for pair in train)
         outputs = pad_batch(target.target(pair.target) for pair in train)
         _fit(network, inputs, outputs, recipe, report)
@@ -656,7 +662,7 @@ def _fit(
             step += 1
         if not all(bool(tensor.isfinite().all()) for tensor in (total, *network.parameters())):
             raise InputError(
-                f"training went astray in epoch {epoch}: a weight is no finite number",
+                f"the training diverged in epoch {epoch}: a loss or weight is NaN or infinite",
                 remedy="give a smaller --learning-rate",
             )
         report(f"epoch {epoch} of {recipe.epochs}: loss {total.item() / per_epoch:.4f} nats")

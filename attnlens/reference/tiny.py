@@ -164,14 +164,14 @@ def read_tokens(model: LoadedModel, text: str | None) -> ModelInput:
     text = such if text is None else text
     words = [word.strip() for word in text.split(",")]
     if not all(word.isascii() and word.removeprefix("-").isdigit() for word in words):
-        raise InputError(f"{text[:_MAX_TOKEN_CHARACTERS]!r} is no list of tokens", remedy=remedy)
+        raise InputError(f"{text[:_MAX_TOKEN_CHARACTERS]!r} is not a list of tokens", remedy=remedy)
     # Python raises ValueError for a number with thousands of digits.
     tokens = [int(word[:_MAX_TOKEN_CHARACTERS]) for word in words]
     for index, token in enumerate(tokens, 1):
         if not 0 <= token < vocabulary:
-            raise InputError(f"token {token} in place {index} is out of range", remedy=remedy)
+            raise InputError(f"token {token} in position {index} is out of range", remedy=remedy)
     if len(tokens) != context:
-        raise InputError(f"{count(len(tokens), 'token')} given", remedy=remedy)
+        raise InputError(f"{count(len(tokens), 'token')} were given", remedy=remedy)
     return ModelInput(
         inputs=(torch.tensor([tokens]),),
         axes=AXES,

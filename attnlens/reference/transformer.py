@@ -43,7 +43,7 @@ def sinusoids(length: int, width: int, n: float = _POSITION_BASE) -> Tensor:
         Vaswani et al. 2017, "Attention Is All You Need", section 3.5.
     """
     if length < 0 or width < 1:
-        raise ValueError(f"{length} places of width {width} cannot be")
+        raise ValueError(f"a table of {length} positions of width {width} is impossible")
     places = torch.arange(length, dtype=torch.float64)[:, None]
     even = torch.arange(0, width, 2, dtype=torch.float64)
     angles = places / n ** (even / width)

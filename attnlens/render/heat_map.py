@@ -256,17 +256,19 @@ def _check(record: AttentionRecord) -> None:
 
     if not isinstance(record, AttentionRecord):
         raise InputError(
-            f"a figure is made of one record, not of a {type(record).__name__}",
-            remedy="give recording[SITE], or a call of recording.calls(SITE)",
+            f"a figure shows one record, but got a {type(record).__name__}",
+            remedy="give recording[SITE], or one call such as recording.calls(SITE)[0]",
         )
     if not has_weights(record):
-        raise InputError(f"{record.site}: holds no weights", remedy="choose another record")
+        raise InputError(
+            f"{record.site}: the record contains no weights", remedy="choose another record"
+        )
     count, cells = math.prod(record.sizes[:-2]), math.prod(record.sizes)
     if count > _MAX_MAPS or cells > _MAX_CELLS:
         raise InputError(
             f"{record.site}: {count} heat maps with {cells:,} weights are too many for one figure "
             f"(at most {_MAX_MAPS} with {_MAX_CELLS:,})",
-            remedy="choose some, such as record.sel(batch=0, head=[0, 1])",
+            remedy="select some, such as record.sel(batch=0, head=[0, 1])",
         )
 
 

@@ -123,11 +123,11 @@ def render(name: str, context: Json, template: str | Path | None = None) -> Prom
 
 
 def _of_file(path: str | Path, context: Json) -> Prompt:
-    content = read_whole(path, _MAX_SOURCE_BYTES, kind="template", remedy="give a template")
+    content = read_whole(path, _MAX_SOURCE_BYTES, kind="template", remedy="give a Jinja template")
     try:
         source = content.decode("utf-8")
     except UnicodeDecodeError:
-        raise InputError("is not UTF-8 text", path=path, remedy="give a template") from None
+        raise InputError("is not UTF-8 text", path=path, remedy="save it as UTF-8") from None
     question = {"source": source, "name": str(path), "context": context}
     return Prompt(*in_child(f"{__name__}:_answered", question, _BOUNDS, path=str(path)))
 
@@ -165,7 +165,7 @@ def _joined(chunks: Iterable[str]) -> str:
     for chunk in chunks:
         length += len(chunk)
         if length > _MAX_MESSAGE_CHARACTERS:
-            raise ValueError(f"it has more than {_MAX_MESSAGE_CHARACTERS:,} characters")
+            raise ValueError(f"the result has more than {_MAX_MESSAGE_CHARACTERS:,} characters")
         parts.append(chunk)
     return "".join(parts).strip()
 
@@ -185,7 +185,7 @@ def _answered(source: str, name: str, context: Json, report: Report) -> tuple[st
             f"cannot be rendered: {problem}"[:300],
             path=name,
             line=error.lineno if isinstance(error, TemplateSyntaxError) else _line_of(error, name),
-            remedy=f"known names: {', '.join(context)}",
+            remedy=f"the known names are {', '.join(context)}",
         ) from None
     return prompt.system, prompt.user
 

@@ -68,7 +68,7 @@ def _heading(page: Page, data: TextExplanation) -> None:
     for word in data.input.unknown:
         page.flag(f"{word!r} is not in the vocabulary: read as <unk>")
     if not data.output.complete:
-        page.flag("the longest answer that the model can give ended without <eos>")
+        page.flag("the answer reached the model's greatest length without <eos>")
     page.blank()
 
 

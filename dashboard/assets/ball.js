@@ -208,7 +208,7 @@ class View {
     await this.open();
     const text =
       this.innings && wasLast ? this.innings.balls[this.innings.count - 1].text : "a new ball has come";
-    toast(isGrown ? text : "balls that were there before have been changed");
+    toast(isGrown ? text : "balls that were shown before have changed in the file");
   }
 
   // ---- Drawing a ball: first the data already loaded, then the tested explanation.

@@ -113,7 +113,7 @@ def explain_ball(
     outcome = None if outcome is None else parse_outcome(outcome)
     if outcome not in (None, ALL, *OUTCOMES):
         names = " ".join((*OUTCOMES, ALL))
-        raise InputError(f"no outcome {outcome!r}", remedy=f"choose one of {names}")
+        raise InputError(f"{outcome!r} is not an outcome", remedy=f"choose one of {names}")
     explained = None if outcome == ALL else _outcome(outcome)
     window = window_for(match, reference, predictor)
     reading = read_ball(predictor, window)
@@ -571,7 +571,16 @@ def _unseen(match: Match, arrays: InningsArrays, ball: Delivery) -> Iterator[tup
         ("bowler", "unseen_bowler", ball.bowler, "bowl"),
     ):
         if not met[role]:
-            yield flag, f"the model has never seen {player.name} {did}: an average is used"
+            yield (
+                flag,
+                (
+                    f"the model has never seen {player.name} {did}, so it uses an average "
+                    "player's rating"
+                ),
+            )
     if not met["venue"]:
         ground = venue_key(match) or "the ground"
-        yield "unseen_venue", f"the model has never seen a match at {ground}"
+        yield (
+            "unseen_venue",
+            f"the model has never seen a match at {ground}, so it uses an average rating",
+        )

@@ -99,8 +99,9 @@ class JsonDocument(Plain):
                 own = cls.model_fields["schema_version"].annotation
                 version = visible(entry["input"])
                 return InputError(
-                    f"{cls.noun} of schema {version}; this attnlens reads {get_args(own)[0]}",
-                    remedy="read it with the attnlens that wrote it, or write it again",
+                    f"{cls.noun} of schema version {version} cannot be read; this attnlens "
+                    f"reads version {get_args(own)[0]}",
+                    remedy="read it with the version of attnlens that wrote it, or write it again",
                 )
         first, further = errors[0], len(errors) - 1
         steps = [str(step) for step in first["loc"]]

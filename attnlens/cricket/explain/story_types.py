@@ -192,7 +192,7 @@ class MatchStory(JsonDocument):
 
     noun: ClassVar[str] = "the story of a match"
     rendered_as: ClassVar[str] = "match_story"
-    remedy: ClassVar[str] = "write one with `attnlens story MATCH --json`"
+    remedy: ClassVar[str] = "create one with `attnlens story MATCH --json`"
     earlier_schemas: ClassVar[tuple[str, ...]] = ("1.0",)
 
     schema_version: Literal["1.1"]

@@ -743,7 +743,10 @@ class Explanation(JsonDocument):
 
     noun: ClassVar[str] = "an explanation"
     rendered_as: ClassVar[str] = "explanation"
-    remedy: ClassVar[str] = "write one with `attnlens explain --format json`, check with `schema`"
+    remedy: ClassVar[str] = (
+        "create one with `attnlens explain --format json`; its format is printed "
+        "by `attnlens schema`"
+    )
 
     schema_version: Literal["2.0"]
     model: Model

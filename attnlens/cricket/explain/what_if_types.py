@@ -63,8 +63,8 @@ class WhatIfQuestion:
     def __post_init__(self) -> None:
         if not self.balls and (self.bowler, self.batter, self.target) == (None, None, None):
             raise InputError(
-                "nothing is asked to be different",
-                remedy="give another bowler, batter or target, or past balls that went otherwise",
+                "no change was given",
+                remedy="give another bowler, batter or target, or other outcomes of past balls",
             )
         if self.target is not None and self.target < 1:
             raise InputError(
@@ -89,14 +89,14 @@ def question_of(settings: Sequence[str]) -> WhatIfQuestion:
         key, _, value = (part.strip() for part in setting.partition("="))
         ball = key.removeprefix(_BALL)
         if key in names:
-            raise InputError(f"the {key} is given twice", remedy="give one")
+            raise InputError(f"the {key} is given twice", remedy=f"give only one {key}")
         if value and key in _PLAYED:
             names[key] = value
         elif value and ball and (key == LAST or key.startswith(_BALL)):
             balls.append((ball, value))
         else:
             raise InputError(
-                f"--set {setting!r} is not understood",
+                f"--set {setting!r} is not a change",
                 remedy="write bowler=NAME, batter=NAME, target=N, ball:43=0 or last=W",
             )
     target = _runs(names["target"]) if "target" in names else None
@@ -110,7 +110,9 @@ def _runs(text: str) -> int:
             remedy="give a number of runs",
         )
     if len(text) > _LONGEST_TARGET:
-        raise InputError("that target is out of reach of any side", remedy="give a smaller one")
+        raise InputError(
+            "the target is too large for any side to reach", remedy="give a smaller target"
+        )
     return int(text)
 
 
@@ -125,7 +127,10 @@ def question_of_page(page: Mapping[str, object]) -> WhatIfQuestion:
     """
     balls = page.get("balls") or {}
     if not isinstance(balls, Mapping):
-        raise InputError("past balls are asked for by ball", remedy='write {"46": "6"}')
+        raise InputError(
+            "the past balls to change are not an object that maps balls to outcomes",
+            remedy='write {"46": "6"}',
+        )
     settings = [f"{name}={page[name]}" for name in _PLAYED if page.get(name)]
     return question_of([*settings, *(f"{_BALL}{ball}={balls[ball]}" for ball in balls)])
 

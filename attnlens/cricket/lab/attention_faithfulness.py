@@ -338,7 +338,9 @@ def measure(
     model.eval()
     chosen = sample(innings, balls, seed)
     if not chosen:
-        raise InputError(f"no ball has {BEFORE} before it", remedy="give longer innings")
+        raise InputError(
+            f"no ball has {BEFORE} balls before it in its innings", remedy="give longer innings"
+        )
     # The trees are fitted on more balls than are measured, so that lack of data does not limit
     # them.
     fitted_on = [*chosen, *sample(innings, _STRUCTURE_BALLS * balls, seed + 1)]

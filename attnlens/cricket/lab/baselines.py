@@ -182,7 +182,7 @@ def fit_trees(
 
 def _check_outcomes(table: FeatureTable) -> None:
     if len(np.unique(table.outcome)) < 2:
-        raise BaselineError("the training matches hold fewer than two different outcomes")
+        raise BaselineError("the training matches contain fewer than two different outcomes")
 
 
 TREES: Final = "boosted_trees"
@@ -236,7 +236,7 @@ def out_of_fold(table: FeatureTable, growth: Growth, seed: int) -> Floats32:
     """Return each ball's probabilities ``(balls, 11)`` from trees fitted on the other fold."""
     matches = np.unique(table.match)
     if len(matches) < 2:
-        raise BaselineError("there are fewer than two training matches")
+        raise BaselineError("there are fewer than two matches to train on")
     fold_of = np.random.default_rng(seed).permutation(len(matches)) % _FOLDS
     fold = fold_of[np.searchsorted(matches, table.match)]
     probabilities = np.empty((len(table), len(OUTCOMES)), np.float32)
@@ -247,10 +247,10 @@ def out_of_fold(table: FeatureTable, growth: Growth, seed: int) -> Floats32:
 
 
 NO_TRAINING = (
-    "none of the matches given is from the model's training dates; give them as SRC or with "
-    "--history"
+    "none of the given matches is from the model's training dates; give such "
+    "matches as SRC or with --history"
 )
-_UNDATED = "an evaluated match has no date, so its history is unknown"
+_UNDATED = "an evaluated match has no date, so the matches before it are unknown"
 
 
 def compare(
@@ -284,7 +284,7 @@ def compare(
         if (day := last_day(match)) is not None and day.isoformat() <= last
     ]
     innings = rate_and_encode(matches, held.predictor.base, Ratings(), report=report)
-    report("adding up what happened before every ball")
+    report("computing the running totals before every ball")
     table = feature_table(innings)
     ids = np.repeat([encoded.match_id for encoded in innings], [len(one.arrays) for one in innings])
     train, check = (table.rows(np.isin(ids, [*chosen])) for chosen in (train_ids, check_ids))

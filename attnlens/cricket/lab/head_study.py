@@ -528,7 +528,9 @@ def head_report(held: HeldOut, *, balls: int = 500, seed: int = 5, report: Repor
     """
     study = HeadStudy(held.predictor.model, list(held.innings(report)), balls=balls, seed=seed)
     if not len(study.sample):
-        raise InputError(f"no ball has {BEFORE} before it", remedy="give longer innings")
+        raise InputError(
+            f"no ball has {BEFORE} balls before it in its innings", remedy="give longer innings"
+        )
     names = name_heads(study, report=report)
     scales: list[Json] = []
     for scale in SITES:

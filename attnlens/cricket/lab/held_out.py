@@ -83,11 +83,14 @@ class HeldOut:
         notes = []
         if self.in_sample:
             notes.append(
-                f"{self.in_sample} of {len(self.matches)} matches lie inside the model's training "
-                "dates: the figures look better than they are"
+                f"{self.in_sample} of {len(self.matches)} matches are inside the model's "
+                "training dates, so the results look better than they are"
             )
         if self.timeline is None:
-            notes.append("player and venue ratings are the model's own, not those of each date")
+            notes.append(
+                "the player and venue ratings are those of the checkpoint, not those of "
+                "each match's date"
+            )
         return tuple(notes)
 
     def by_another(self, predictor: TrainedPredictor, report: Report = silent) -> HeldOut:
@@ -153,7 +156,8 @@ def held_out(
     """
     if first is not None and last is not None and first > last:
         raise InputError(
-            f"no day is from {first} on and until {last}", remedy="swap --from and --until"
+            f"--from {first} is after --until {last}, so no day is left",
+            remedy="swap --from and --until",
         )
     refused: list[MatchFileError] = [] if skipped is None else skipped
     matches = read(sources, refused, report)
@@ -172,17 +176,23 @@ def held_out(
         in_sample = sum(not match.dates or _in_days(match, began, ended) for match in chosen)
     if in_sample and not allow_in_sample:
         raise refusal(
-            f"{in_sample} of the {len(chosen)} matches asked for lie inside the model's training "
-            f"dates ({began or '...'} to {ended})",
-            f"ask for later ones with --from, or {_IN_SAMPLE}",
+            f"{in_sample} of the {len(chosen)} chosen matches are inside the model's training dates "
+            f"({began or '...'} to {ended})",
+            f"choose later matches with --from, or {_IN_SAMPLE}",
         )
     if not matches:
         if refused:
             raise refused[0]
-        raise refusal("holds no match with a ball bowled", "give a match file, a folder or a zip")
+        raise refusal(
+            "contains no match with a ball bowled", "give a match file, a folder or a zip"
+        )
     if not chosen:
-        days = f"from {start} on, after the model's training" if first != start else "in these days"
-        remedy = f"give others, widen --from and --until, or {_IN_SAMPLE}"
+        days = (
+            f"from {start} on, after the model's training"
+            if first != start
+            else "within --from and --until"
+        )
+        remedy = f"give other matches, widen --from and --until, or {_IN_SAMPLE}"
         raise refusal(f"no match was played {days}", remedy)
     chosen.sort(key=lambda match: (last_day(match) or datetime.date.min, match.match_id))
     available = {**matches, **read(history, refused, report)}
@@ -191,14 +201,14 @@ def held_out(
     n_known = 0 if until is None else sum(_in_days(match, None, until) for match in chosen)
     if timeline is None and n_known and not allow_in_sample:
         raise refusal(
-            f"{n_known} of the {len(chosen)} matches asked for are known to the model's ratings, "
-            f"which run to {until}",
-            "judge with --model measured, give earlier matches with --history, or " + _IN_SAMPLE,
+            f"{n_known} of the {len(chosen)} chosen matches are already included in the model's "
+            f"ratings, which run to {until}",
+            "evaluate with --model measured, give earlier matches with --history, or " + _IN_SAMPLE,
         )
     return HeldOut(predictor, tuple(chosen), timeline, in_sample, available)
 
 
-_IN_SAMPLE: Final = "accept flattering figures with --allow-in-sample"
+_IN_SAMPLE: Final = "accept results that look too good with --allow-in-sample"
 
 
 def _in_days(match: Match, first: datetime.date | None, last: datetime.date | None) -> bool:
@@ -249,5 +259,5 @@ def _timeline(
     ]
     if not later and not any(max(match.dates) < min(days) for match in history):
         return None
-    report(f"bringing the ratings up to date with {len(history)} matches")
+    report(f"updating the ratings with {len(history)} matches")
     return Timeline(predictor, history)

@@ -435,7 +435,7 @@ def train_planted(
 
     The best epoch is chosen on its ``checks`` matches.
     """
-    report("fitting what the scoreboard alone expects")
+    report("fitting the predictions from the scoreboard alone")
     base = fit_base([played.match for played in simulated[: plan.matches]], seed=plan.seed)
     train = ruled_innings(simulated[: plan.matches], base)
     checks = ruled_innings(simulated[plan.matches :], base)

@@ -124,7 +124,7 @@ def sample_reasons(held: HeldOut, balls: int, seed: int, report: Report = silent
     innings = list(held.innings(report))
     chosen = sample(innings, balls, seed, before=0)
     if not chosen:
-        raise InputError("no ball has an outcome", remedy="give matches that were played")
+        raise InputError("no ball has a known outcome", remedy="give matches that were played")
     parts: list[dict[str, Floats]] = []
     odds: list[Floats] = []
     for number, (row, position) in enumerate(chosen):
@@ -257,12 +257,14 @@ def calibration_file(path: str, sha256: str) -> Json:
         measured_on = table["checkpoint"]["sha256"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(
-            "is no calibration file to add slopes to",
+            "is not a calibration file to which slopes can be added",
             path=path,
-            remedy="write it first with --calibration-out and without --reasons",
+            remedy="write the file first, with --calibration-out and without --reasons",
         ) from error
     if measured_on != sha256:
-        raise InputError("is the calibration of other weights", path=path, remedy="write it again")
+        raise InputError(
+            "is the calibration of another checkpoint", path=path, remedy="write it again"
+        )
     return table
 
 

@@ -358,14 +358,14 @@ def save_simulated(
     suffix = path.suffix.lower()
     own_format = {".csv": "csv2", ".json": "json", ".zip": file_format or "csv2"}.get(suffix)
     if own_format is None:
-        problem = f"ends in {suffix or 'no suffix'}, which is no form of a match"
+        problem = f"has the suffix {suffix!r}, which is not a format of match files"
         raise InputError(problem, path=path, remedy="end it in .csv, .json or .zip")
     if file_format not in (None, own_format):
-        problem = f"ends in {suffix}, and --format is {file_format}"
+        problem = f"ends in {suffix}, but --format is {file_format}"
         raise InputError(problem, path=path, remedy="leave --format out")
     if suffix != ".zip" and len(seeds) > 1:
-        problem = f"is one file, for {len(seeds)} matches"
-        raise InputError(problem, path=path, remedy="end it in .zip")
+        problem = f"is a single file, but {len(seeds)} matches were requested"
+        raise InputError(problem, path=path, remedy="end the file name in .zip")
     check_writable(path)
     if suffix != ".zip":
         simulated = simulate(seeds[0])

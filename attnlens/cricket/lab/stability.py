@@ -175,7 +175,9 @@ def stability(
         if ball.outcome
     ]
     if not fitting:
-        raise InputError(f"no ball has {BEFORE} before it", remedy="give longer innings")
+        raise InputError(
+            f"no ball has {BEFORE} balls before it in its innings", remedy="give longer innings"
+        )
     generator = np.random.default_rng(seed)
     picks = generator.permutation(len(fitting))[:balls].tolist()
     sampled: dict[int, list[tuple[int, int, bool]]] = defaultdict(list)

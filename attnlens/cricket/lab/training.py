@@ -120,7 +120,9 @@ def recipe_and_sizes(
     for name, value in [*map(_parted, words), *overrides.items()]:
         if name not in settings:
             names = ", ".join(settings)
-            raise InputError(f"--set: there is no setting {name!r}", remedy=f"known: {names}")
+            raise InputError(
+                f"--set: there is no setting {name!r}", remedy=f"the settings are {names}"
+            )
         chosen[name] = _checked(name, value, settings[name])
     heads = {scale: chosen.pop(f"heads.{scale}", usual) for scale, usual in kind.scales.items()}
     of_recipe = chosen.keys() & {field.name for field in fields(kind.recipe)}
@@ -199,7 +201,7 @@ def train(
     balls, checked = (
         sum(len(encoded.arrays) for encoded in part) for part in (training, validation)
     )
-    loop.report(f"{balls} balls to train on, {checked} to check")
+    loop.report(f"training on {balls} balls, validating on {checked}")
     teacher = None
     if plan.teacher:
         # The first process fits the trees while the other processes on its machine wait.
@@ -231,7 +233,7 @@ def train(
     if loop.among.first:
         sample = validation or training
         study = HeadStudy(fitted.model, sample, balls=plan.head_balls, seed=recipe.seed)
-        loop.report(f"names of heads, from {len(study.sample)} balls")
+        loop.report(f"measuring and naming the heads on {len(study.sample)} balls")
         names = name_heads(study, thorough=False)
         card["earned"] = {scale: [head.earned for head in heads] for scale, heads in names.items()}
         card["earned_from"] = "validation" if validation else "training"
@@ -258,7 +260,9 @@ def train_overs(
         part = learn if day <= split.train_until else check
         part += [(arrays, row) for row in range(len(arrays))]
     training_set = OverTrainingSet(learn, check, sizes, recipe)
-    loop.report(f"{len(training_set.train)} overs to train on, {len(training_set.check)} to check")
+    loop.report(
+        f"training on {len(training_set.train)} overs, validating on {len(training_set.check)}"
+    )
     fitted = run_training(lambda: OverModel(sizes), training_set, recipe, loop)
     card = split.card(recipe, fitted) | {
         "overs_trained_on": len(training_set.train),
@@ -329,7 +333,7 @@ def _begun(
     if loop.state is not None and loop.state.exists():
         saved_run(loop.state, recipe, loop.mark)
     count = len(split.training)
-    loop.report(f"{count} matches to train on; fitting what the scoreboard alone expects")
+    loop.report(f"training on {count} matches; fitting the predictions from the scoreboard alone")
     return split, loop, fit_base(split.training, seed=recipe.seed)
 
 
@@ -346,7 +350,10 @@ def split_matches(matches: Sequence[Match], plan: TrainingPlan, source: str) -> 
     first, last = plan.train_until, plan.validate_until or days[-1]
     used_days = [day for day in days if day <= last]
     if first is None and len(used_days) == 1:
-        raise InputError("one day of matches cannot be split for validation", remedy=_NO_VALIDATION)
+        raise InputError(
+            "all matches were played on one day, so they cannot be split for validation",
+            remedy=_NO_VALIDATION,
+        )
     if first is None:
         index = min(int(len(used_days) * (1 - _VALIDATION_SHARE)), len(used_days) - 2)
         first = used_days[index] if used_days else last
@@ -358,13 +365,16 @@ def split_matches(matches: Sequence[Match], plan: TrainingPlan, source: str) -> 
     training = [match for match in matches if max(match.dates) <= first]
     if not training:
         raise InputError(
-            f"no match up to {first} to train on",
+            f"no match was played up to {first}, the last day to train on",
             path=source,
             remedy="give earlier matches or a later day",
         )
     if first != last and not any(first < day for day in used_days):
         until = "" if plan.validate_until is None else f" and until {last}"
-        raise InputError(f"no match after {first}{until} to validate on", remedy=_NO_VALIDATION)
+        raise InputError(
+            f"no match was played after {first}{until}, so there is none to validate on",
+            remedy=_NO_VALIDATION,
+        )
     used = [match for match in matches if max(match.dates) <= last]
     return DateSplit(min(first, days[-1]), min(last, days[-1]), training, used)
 
@@ -384,12 +394,15 @@ def read_dated(sources: Sequence[str], report: Report) -> list[Match]:
         names = ", ".join(match.match_id for match in wrong[:_MAX_NAMED_MATCHES])
         unnamed = len(wrong) - _MAX_NAMED_MATCHES
         more = f" and {unnamed} more" if unnamed > 0 else ""
-        report(f"skipped {len(wrong)} whose result does not follow from the balls: {names}{more}")
+        report(
+            f"skipped {len(wrong)} matches whose result does not follow from their balls: "
+            f"{names}{more}"
+        )
         matches = [match for match in matches if match not in wrong]
     if not matches:
         reason = f" ({skipped[0].problem})" if skipped else ""
         raise InputError(
-            f"holds no match to train on{reason}",
+            f"contains no match to train on{reason}",
             path=sources[0],
             remedy="give match files, a folder or a zip of them",
         )

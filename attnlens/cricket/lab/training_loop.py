@@ -91,7 +91,7 @@ class Processes:
             # The other processes wait for this call, so it must run even after a failure.
             distributed.broadcast_object_list(made, 0, device=self.device)
         if made[0] is None:
-            raise InputError("the first process failed", remedy="see its message")
+            raise InputError("the first process failed", remedy="see its error message")
         return made[0]
 
     def close(self) -> None:
@@ -113,7 +113,9 @@ def processes(device: str = "cpu") -> Processes:
         InputError: ``cuda`` is not available, or the processes cannot connect to each other.
     """
     if device == "cuda" and not torch.cuda.is_available():
-        raise InputError("--device cuda: torch finds no GPU here", remedy="use --device cpu")
+        raise InputError(
+            "--device cuda: torch finds no GPU on this machine", remedy="use --device cpu"
+        )
     rank, count = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
     chosen = torch.device(device)
     if device == "cuda":
@@ -125,7 +127,8 @@ def processes(device: str = "cpu") -> Processes:
             distributed.init_process_group(way, timeout=_LONGEST_WAIT)
         except (RuntimeError, ValueError) as error:
             raise InputError(
-                f"{count} processes cannot find each other ({error})", remedy="start with torchrun"
+                f"{count} processes cannot connect to each other ({error})",
+                remedy="start with torchrun",
             ) from None
     return Processes(rank, count, chosen)
 
@@ -384,15 +387,19 @@ def saved_run(path: Path, recipe: Schedule, mark: str) -> dict[str, Any]:
     except _DAMAGE:
         raise no_state(path) from None
     raise CheckpointError(
-        "a run with other settings, matches, sizes or teacher was begun here",
+        "contains a training run with other settings, matches, sizes or teacher",
         path=path,
-        remedy="remove it, or name another file",
+        remedy="remove the file, or name another file",
     )
 
 
 def no_state(path: Path) -> CheckpointError:
     """Return the error for a file that is not the state of a run."""
-    return CheckpointError("is not the state of a training run", path=path, remedy="remove it")
+    return CheckpointError(
+        "is not the saved state of a training run",
+        path=path,
+        remedy="remove the file, or name another file",
+    )
 
 
 def run_training(
@@ -419,7 +426,9 @@ def run_training(
         run.go_on(state, recipe, loop.mark)
     for epoch in range(len(run.history), recipe.epochs):
         if training_set.check and run.since_better >= recipe.patience:
-            report(f"no better for {recipe.patience} epochs: stopped")
+            report(
+                f"stopped, because the validation loss did not improve for {recipe.patience} epochs"
+            )
             break
         started = time.perf_counter()
         trained = _epoch(run, training_set, recipe, loop, epoch)

@@ -126,13 +126,13 @@ def fit_win(
     def columns(chosen: Flags, *names: str) -> list[Floats]:
         return [rows[name][chosen] for name in names]
 
-    report(f"value of states: {second.sum()} balls of chases")
+    report(f"fitting the value of match states on {second.sum()} balls of chases")
     target, score = columns(second, "target", "score")
     state = columns(second, "left", "wickets", "quota", "target", "level", "batting", "bowling")
     features = _in_parts(chase_features, [target - score, score, *state])
     chase = _fit_logistic(features, rows["won"][second], weights[second], N_RISING)
 
-    report(f"value of states: {(~second).sum()} balls of first innings")
+    report(f"fitting the value of match states on {(~second).sum()} balls of first innings")
     state = columns(~second, "score", "left", "wickets", "quota", "level", "batting")
     features = _in_parts(remaining_features, state).astype(float)
     spreads = variance_features(*columns(~second, "left", "wickets", "level", "batting"))
@@ -185,7 +185,8 @@ def refit_win(
     )
     if win is None:
         raise InputError(
-            f"no match until {until} was won by play", remedy="give more matches or a later day"
+            f"no match up to {until} was won by runs or wickets",
+            remedy="give more matches or a later day",
         )
     return replace(predictor, win=win, card=predictor.card | {"win_until": until.isoformat()})
 
@@ -277,7 +278,7 @@ def evaluate_states(held: HeldOut, report: Report = silent) -> tuple[WinRows, Ma
     """
     win = held.predictor.win
     if win is None:
-        raise InputError("this checkpoint has no win probabilities", remedy="train it again")
+        raise InputError("the checkpoint has no win probabilities", remedy="train it again")
     contests: list[tuple[Match, Innings, Contest]] = []
     forecasts: list[Floats] = []
     matches: list[tuple[str, float, float]] = []
@@ -436,7 +437,9 @@ def _fitted_note(held: HeldOut) -> tuple[str, ...]:
     until = held.predictor.date("win_until")
     days = [day for match in held.matches if (day := last_day(match)) is not None]
     inside = sum(until is not None and day <= until for day in days)
-    return (f"the win probabilities were fitted on {inside} of the matches",) if inside else ()
+    return (
+        (f"{inside} of the matches were also used to fit the win probabilities",) if inside else ()
+    )
 
 
 def _figures(

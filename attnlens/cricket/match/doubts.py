@@ -175,7 +175,7 @@ def _twice(case: Case) -> Iterator[Finding]:
         if earlier is scan or len(balls) < scan.innings.balls_per_over:
             continue
         if list(map(_BALL_RECORD, balls)) == list(map(_BALL_RECORD, earlier.innings.deliveries)):
-            yield _start(f"every ball is as in innings {earlier.innings.number}", scan)
+            yield _start(f"every ball is the same as in innings {earlier.innings.number}", scan)
 
 
 @_rule("turns", refused=True, of_innings=False)
@@ -187,7 +187,7 @@ def _turns(case: Case) -> Iterator[Finding]:
         times[team] += 1
         if times[team] > allowed:
             turns = "once" if allowed == 1 else "twice"
-            yield _start(f"{team} bats again, and a side bats {turns}", scan)
+            yield _start(f"{team} bats again, but a side may bat only {turns}", scan)
     for first, second in zip(case.super_overs[::2], case.super_overs[1::2], strict=False):
         team = second.innings.batting_team
         if first.innings.batting_team == team:
@@ -205,7 +205,7 @@ def _both_sides(case: Case) -> Iterator[Finding]:
                     continue
                 if team_of.setdefault(player, team) != team:
                     reported.add(player)
-                    problem = f"{player} plays for both sides, or two have one name"
+                    problem = f"{player} plays for both sides, or two players have this name"
                     yield Finding(problem, ball, scan.innings)
 
 
@@ -247,25 +247,28 @@ def _cannot_field(case: Case, scan: InningsScan, ball: Delivery, kind: str, name
         # Tables without squads write a caught-and-bowled dismissal as "caught", with the bowler as
         # fielder.
         if name == ball.bowler.name and (kind == "stumped" or (kind == "caught" and fielding)):
-            return f"{name} bowls, and is the fielder of a batter out {kind}"
+            return f"{name} is the bowler, but also the fielder of a batter who is out {kind}"
         if kind == "caught and bowled":
-            return f"{name} takes the catch of a batter out caught and bowled"
+            return (
+                f"{name} takes the catch of a batter who is out caught and bowled, but is "
+                "not the bowler"
+            )
     if name in batting and name not in fielding:
         return f"{name} fields for the other side"
     if name in _pair(ball) and name not in fielding:
         return f"{name} bats and fields on one ball"
     if name in fielding and name in scan.substitutes and len(fielding) == _ELEVEN:
-        return f"{name} fields as a substitute and is in the eleven"
+        return f"{name} fields as a substitute, but is in the eleven"
     if not fielding or name in fielding:
         return ""
     if name in case.officials:
-        return f"{name} is an official and fields"
+        return f"{name} fields, but is an official"
     if case.stated.exact:
-        return "" if name in scan.substitutes else f"{name} fields and is in neither squad"
+        return "" if name in scan.substitutes else f"{name} fields, but is in neither squad"
     registry = case.stated.registry
     if not registry or name in registry or name in case.respelt:
         return ""
-    return f"{name} fields and is neither in a squad nor in the registry"
+    return f"{name} fields, but is neither in a squad nor in the registry"
 
 
 @_rule("over-numbers")
@@ -282,7 +285,7 @@ def _over_numbers(_case: Case, scan: InningsScan) -> Iterator[Finding]:
             yield Finding(f"{gap} missing", over.first)
         elif number <= last:
             returns = times[number] > 1
-            says = "comes back after another over" if returns else f"comes after over {last}"
+            says = "continues after another over" if returns else f"comes after over {last}"
             yield Finding(f"over {number} {says}", over.first)
         last = number
 
@@ -292,13 +295,13 @@ def _too_long(case: Case, scan: InningsScan) -> Iterator[Finding]:
     limit = case.match.overs
     if scan.innings.super_over:
         if len(scan.overs) > 1:
-            yield Finding("a super over goes on", scan.overs[1].first)
+            yield Finding("a super over continues after its first over", scan.overs[1].first)
         elif scan.wickets > _SUPER_OVER_WICKETS:
             yield Finding(f"a super over has {scan.wickets} wickets")
     elif limit is not None and case.limited:
         later = next((over for over in scan.overs if over.number >= limit), None)
         if later is not None:
-            problem = f"goes on after {limit} overs, which was all"
+            problem = f"continues after {limit} overs, the most that are allowed"
             yield Finding(problem, later.first, field="overs")
 
 
@@ -314,11 +317,13 @@ def _bowlers(_case: Case, scan: InningsScan) -> Iterator[Finding]:
     last = None
     for over in scan.overs:
         if len(over.bowlers) > len(set(over.bowlers)):
-            yield Finding(f"is bowled by turns: {', '.join(over.bowlers)}", over=over.number)
+            yield Finding(
+                f"is bowled by several bowlers in turn: {', '.join(over.bowlers)}", over=over.number
+            )
         if last is not None and scan.innings.balls_per_over != BALLS_PER_OVER_OF_THE_HUNDRED:
             for bowler in over.bowlers:
                 if bowler in last.bowlers and bowler != _UNKNOWN and over.number > last.number:
-                    yield Finding(f"{bowler} bowls two overs running", over.first)
+                    yield Finding(f"{bowler} bowls two overs in a row", over.first)
         last = over
 
 
@@ -335,7 +340,9 @@ def _spells(case: Case, scan: InningsScan) -> Iterator[Finding]:
             bowled[over.bowlers[0]] += over.legal
     for bowler, balls in bowled.items():
         if balls > allowed and bowler != _UNKNOWN:
-            yield Finding(f"{bowler} bowls {balls} balls, and {share} overs are the most")
+            yield Finding(
+                f"{bowler} bowls {balls} balls, more than the {share} overs that are allowed"
+            )
 
 
 @_rule("out-again")
@@ -353,13 +360,13 @@ def _out_again(_case: Case, scan: InningsScan) -> Iterator[Finding]:
             stays = ball.index not in ends_of_pairs and player in _pair(ball)
             if not wicket.counts:
                 if stays and ball is not balls[-1]:
-                    yield Finding(f"{player} stays after retiring", balls[ball.index])
+                    yield Finding(f"{player} stays at the crease after retiring", balls[ball.index])
                 continue
             out.add(player)
             if later.index > ball.index:
                 yield Finding(f"{player} bats after being out", later)
             elif stays and ball is not balls[-1]:
-                yield Finding(f"{player} stays after being out", balls[ball.index])
+                yield Finding(f"{player} stays at the crease after being out", balls[ball.index])
 
 
 @_rule("gone")
@@ -375,7 +382,7 @@ def _gone(_case: Case, scan: InningsScan) -> Iterator[Finding]:
             returns = (was for was, later in scan.pairs[row:] if player in _pair(later))
             before_return = next(returns, None)
             if before_return is None or not before_return.wickets:
-                yield Finding(f"{player} bats no more and was not out", ball)
+                yield Finding(f"{player} does not bat again, but was not out", ball)
 
 
 @_rule("ends")
@@ -383,7 +390,10 @@ def _ends(case: Case, scan: InningsScan) -> Iterator[Finding]:
     if case.match.balls_per_over == BALLS_PER_OVER_OF_THE_HUNDRED:
         return  # one or two successive overs come from the same end
     for ball in scan.swapped_ends:
-        problem = f"{ball.batter} faces, and by the balls around it {ball.non_striker} would"
+        problem = (
+            f"{ball.batter} faces, but the balls before and after imply that "
+            f"{ball.non_striker} should face"
+        )
         yield Finding(problem, ball)
 
 
@@ -395,7 +405,7 @@ def _wickets(case: Case, scan: InningsScan) -> Iterator[Finding]:
     if scan.wickets > ALL_OUT:
         yield Finding(f"has {scan.wickets} wickets")
     elif scan.wickets == ALL_OUT and scan.innings.deliveries[-1].wickets_before == ALL_OUT:
-        yield Finding("goes on after ten wickets", scan.innings.deliveries[-1])
+        yield Finding("continues after ten wickets", scan.innings.deliveries[-1])
 
 
 def _impossible_wickets(
@@ -408,20 +418,20 @@ def _impossible_wickets(
         credited += is_the_bowlers
         if player not in pair:
             if kind not in _FROM_ANYWHERE and _UNKNOWN not in pair:
-                yield f"{player} is out and was not at the crease"
+                yield f"{player} is out, but was not at the crease"
         elif is_the_bowlers and player != pair[0]:
-            yield f"{player} is out {kind} and did not face the ball"
+            yield f"{player} is out {kind}, but did not face the ball"
         for extra, name, possible in _OFF_AN_EXTRA if ball.runs_extras else ():
             if extra in ball.extras and kind not in possible:
                 yield f"{player} is out {kind} off a {name}"
         if kind == "timed out" and player in scan.batters:
-            yield f"{player} bats and is timed out"
+            yield f"{player} is timed out, but bats"
         if kind == _HANDLED and day is not None and day >= _LAST_HANDLED:
-            yield f"{player} is out {kind}, which the Laws have not had since {_LAST_HANDLED}"
+            yield f"{player} is out {kind}, a dismissal that was abolished on {_LAST_HANDLED}"
         if kind not in DISMISSALS:
-            yield f"{player} is out {kind}, which is no way to be out"
+            yield f"{player} is out {kind}, which is not a way to be out"
         elif is_the_bowlers and (ball.runs_batter or {"byes", "legbyes"} & ball.extras.keys()):
-            yield f"{player} is out {kind}, and runs are scored"
+            yield f"{player} is out {kind}, but runs are scored"
     if credited > 1:
         yield f"the bowler takes {credited} wickets with one ball"
     elif sum(wicket.kind not in _FROM_ANYWHERE for wicket in ball.wickets) > 1:
@@ -462,23 +472,23 @@ def _wrong_review(case: Case, scan: InningsScan, ball: Delivery, review: Any) ->
     facts = review if isinstance(review, dict) else {}
     by, batter, umpire, decision = map(facts.get, ("by", "batter", "umpire", "decision"))
     if not all(isinstance(text, str) for text in (by, batter or "", umpire or "", decision)):
-        yield "the review is not written as the format has it"
+        yield "the review does not have the fields of the format"
         return
     innings = scan.innings
     if by not in (innings.batting_team, innings.bowling_team):
-        yield f"the review is by {by}, which does not play"
+        yield f"the review is by {by}, which is not a side of this match"
     if batter is not None and batter not in _pair(ball):
         yield f"the review is of {batter}, who is not at the crease"
     if umpire is not None and case.umpires and umpire not in case.umpires:
-        yield f"the review is of {umpire}, who is no umpire of the match"
+        yield f"the review is of {umpire}, who is not an umpire of the match"
     if decision not in _REVIEW_DECISIONS:
-        yield f"the decision of the review is {decision}"
+        yield (f"the decision of the review is {decision}, which is not a decision of the format")
     elif review.get("type") in (None, "wicket") and decision != "technical failure":
         stands = (decision == "upheld") == (by == innings.bowling_team)
         out = any(wicket.kind not in NOT_THE_BOWLERS for wicket in ball.wickets)
         if stands != out:
             fell = "a wicket fell" if out else "no wicket fell"
-            yield f"the review by {by} was {decision}, and {fell}"
+            yield f"the review by {by} was {decision}, but {fell}"
 
 
 @_rule("replacements")
@@ -494,20 +504,20 @@ def _wrong_replacements(
     for kind, change in changes_of(replacements):
         name, out, team, role = map(change.get, ("in", "out", "team", "role"))
         if name == out:
-            yield f"{name} comes in for himself"
+            yield f"{name} replaces himself"
         if kind == "role":
             expected = {"bowler": (ball.bowler.name,), "batter": _pair(ball)}.get(role or "", ())
             if name not in expected:
-                yield f"{name} comes in as {role} and is not the {role} of the ball"
+                yield f"{name} comes in as {role}, but is not the {role} of the ball"
             continue
         if team not in (scan.innings.batting_team, scan.innings.bowling_team):
-            yield f"{name} comes in for {team}, which does not play"
+            yield f"{name} comes in for {team}, which is not a side of this match"
         squad = case.squads.get(team or "", frozenset((name, out)))
         for player in filter(None, (name, out)):
             if player not in squad:
-                yield f"{player} takes part in a replacement and is not in the squad of {team}"
+                yield f"{player} takes part in a replacement, but is not in the squad of {team}"
         if out is not None and _plays_on(case, scan, ball, out):
-            yield f"{out} was replaced and plays on"
+            yield f"{out} was replaced, but plays on"
 
 
 def _plays_on(case: Case, scan: InningsScan, ball: Delivery, player: str) -> bool:
@@ -526,11 +536,11 @@ def _runs(_case: Case, scan: InningsScan) -> Iterator[Finding]:
             yield Finding(f"{runs} runs off the bat", ball)
         kinds = set(ball.extras) - {"penalty"}
         if "wides" in kinds and (runs or len(kinds) > 1):
-            yield Finding("a wide with other runs than wides", ball)
+            yield Finding("a wide has runs other than wides", ball)
         elif kinds & {"byes", "legbyes"} and (runs or {"byes", "legbyes"} <= kinds):
-            yield Finding("byes with other runs", ball)
+            yield Finding("byes are combined with other runs", ball)
         if ball.non_boundary and runs not in (4, 6):
-            yield Finding(f"non_boundary is stated of {count(runs, 'run')} off the bat", ball)
+            yield Finding(f"non_boundary is stated for {count(runs, 'run')} off the bat", ball)
         if 0 < ball.extras.get("penalty", 5) < 5:
             yield Finding(f"{ball.extras['penalty']} penalty runs", ball)
 
@@ -541,7 +551,9 @@ def _after_the_end(case: Case) -> Iterator[Finding]:
     for chase in (scan.innings for scan in chases):
         last = chase.deliveries[-1:]
         if chase.target is not None and any(ball.score_before >= chase.target for ball in last):
-            yield Finding(f"goes on after the target of {chase.target} is reached", last[0], chase)
+            yield Finding(
+                f"continues after the target of {chase.target} was reached", last[0], chase
+            )
 
 
 @_rule("ended-early", of_innings=False)
@@ -564,8 +576,8 @@ def _ended_early(case: Case) -> Iterator[Finding]:
             continue  # other batters may have retired too, and tables do not record that
         if scan.cut_short or len(scan.overs) < full:
             yield Finding(
-                f"ends after {innings.overs_display} overs with {count(scan.wickets, 'wicket')} "
-                "down, and nothing says why",
+                f"ends after {innings.overs_display} overs with "
+                f"{count(scan.wickets, 'wicket')} down, but nothing in the file says why",
                 innings.deliveries[-1],
                 innings,
             )
@@ -674,11 +686,11 @@ def _judge(case: Case, pattern: str, part: str, value: Any) -> tuple[str, Verdic
     try:
         answer = check(case, value, part)
         if flag in _FLAGS and value is not True:
-            answer = f"{flag} is {value}, not true"
+            answer = f"{flag} is {value}, but must be true"
     except StopIteration:
-        answer = "the file states something of an innings that it does not have"
+        answer = "the file states a fact about an innings that it does not contain"
     except (TypeError, ValueError, KeyError, AttributeError, IndexError):
-        answer = f"{pattern.rpartition('.')[2]} is not written as the format has it"
+        answer = f"{pattern.rpartition('.')[2]} does not have the form that the format requires"
     if isinstance(answer, str):
         answer = contradiction(answer)
     elif isinstance(answer, bool):
@@ -705,7 +717,7 @@ def reconcile(case: Case) -> tuple[tuple[Doubt, ...], tuple[StatedField, ...]]:
                     ", ".join(map(str, each)) if isinstance(each, list | tuple) else str(each)
                     for each in (value, other)
                 )
-                problem = f"{field} is {first} in the file, and {second} in {source}"
+                problem = f"{field} is {first} in the file, but {second} in {source}"
         if problem:
             number = int(field.split(".")[1]) if field.startswith("innings.") else None
             if (number, problem) not in problems:

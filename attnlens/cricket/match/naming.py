@@ -50,7 +50,7 @@ class BallReference:
 
 
 @contextmanager
-def balls_of(path: str | None, remedy: str = f"a ball is named {GRAMMAR}") -> Iterator[None]:
+def balls_of(path: str | None, remedy: str = f"name the ball as {GRAMMAR}") -> Iterator[None]:
     """Add the file to a `BallNotFoundError` raised in the block, and a remedy if the error
     has none.
     """
@@ -75,8 +75,8 @@ def find_ball(match: Match, ball: str | int, innings: int | None = None) -> Ball
     """
     if isinstance(ball, bool) or not isinstance(ball, str | int):
         raise BallNotFoundError(
-            f"ball {ball!r} is neither text nor a whole number",
-            remedy="give a label as text, since 7.10 is not 7.1",
+            f"ball {ball!r} has type {type(ball).__name__}, not text or a whole number",
+            remedy="give a label as text, because the labels 7.1 and 7.10 differ",
         )
     text = str(ball).strip().lower()
     prefix = _INNINGS_PREFIX.fullmatch(text)
@@ -84,7 +84,7 @@ def find_ball(match: Match, ball: str | int, innings: int | None = None) -> Ball
         number = int(prefix[1])
         if innings is not None and innings != number:
             raise BallNotFoundError(
-                f"ball {text!r} names innings {number}, and innings is {innings}"
+                f"ball {text!r} names innings {number}, but innings={innings} was given"
             )
         innings, text = number, prefix[2]
     chosen = innings_numbered(match, default_innings(match, text) if innings is None else innings)
@@ -121,14 +121,14 @@ def _index(innings: Innings, text: str) -> int:
         kind = "legal ball" if legal else "label"
         return _only(innings, f"{kind} {name}", _called(innings, text))
     if not _POSITION.fullmatch(name):
-        raise BallNotFoundError(f"ball {text!r} is not understood", remedy=f"write {GRAMMAR}")
+        raise BallNotFoundError(f"{text!r} is not the name of a ball", remedy=f"write {GRAMMAR}")
     # Without the prefix ``legal:``, wides and no-balls are counted too.
     balls = [ball.index for ball in innings.deliveries if ball.is_legal or not legal]
     position = int(name)
     row = position + len(balls) if position < 0 else position - 1
     if not 0 <= row < len(balls):
         unbowled_is_meant = not legal and row == len(balls)
-        remedy = "the ball not yet bowled is called next" if unbowled_is_meant else None
+        remedy = "name the ball not yet bowled `next`" if unbowled_is_meant else None
         raise _absent(innings, f"{'legal ball' if legal else 'delivery'} {name}", remedy)
     return balls[row]
 
@@ -149,8 +149,10 @@ def _only(innings: Innings, name: str, balls: Sequence[Delivery]) -> int:
             f"{count(ball.runs_total, 'run')})"
             for ball in balls[:_MAX_CANDIDATES]
         )
-        problem = f"{name} is carried by {len(balls)} deliveries of innings {innings.number}"
-        raise BallNotFoundError(f"{problem}: {candidates}", remedy="name one by its position")
+        problem = f"{name} names {len(balls)} deliveries of innings {innings.number}"
+        raise BallNotFoundError(
+            f"{problem}: {candidates}", remedy="name one of them by its position"
+        )
     return balls[0].index
 
 
@@ -250,7 +252,7 @@ def hint(match: Match, text: str, reference: BallReference) -> str | None:
     if not _LABEL.fullmatch(name):
         return None
     innings = innings_numbered(match, reference.innings)
-    meanings = {name: "the file's label {}", _LEGAL + name: "legal ball {}, as on television,"}
+    meanings = {name: "the file's label {}", _LEGAL + name: "legal ball {} (as on television)"}
     chosen = meanings.pop(written).format(name)
     [(other, means)] = meanings.items()
     indices = [str(ball.index) for ball in _called(innings, other)]
@@ -325,7 +327,10 @@ def with_next_ball(
     striker, other = (None, None) if last is None else at_the_crease(innings, last)
     facing = batter or striker
     if facing is None:
-        raise InputError("a new batter faces the next ball", remedy="name the batter")
+        raise InputError(
+            "the next ball has a new batter, whom the file does not name",
+            remedy="name the batter",
+        )
     if other is None or other.key == facing.key:
         candidates = () if last is None else (last.batter, last.non_striker)
         gone = {wicket.player_out.key for wicket in last.wickets} if last else set()
@@ -333,7 +338,10 @@ def with_next_ball(
     same_over = last is not None and not over_ended(innings, last)
     bowling = bowler or (last.bowler if last and same_over else None)
     if bowling is None:
-        raise InputError("a new over begins", remedy="name the bowler")
+        raise InputError(
+            "the next ball begins an over, and the file does not name its bowler",
+            remedy="name the bowler",
+        )
     _refuse_impossible(innings, facing, bowling)
     ball = unbowled(innings, facing, other, bowling)
     if last is not None and not (same_over and bowling.key == last.bowler.key):
@@ -348,22 +356,25 @@ def _refuse_impossible(innings: Innings, batter: Player, bowler: Player) -> None
     bowled = {ball.bowler.key for ball in innings.deliveries}
     out = {w.player_out.key for ball in innings.deliveries for w in ball.wickets if w.counts}
     if batter.key in out:
-        raise InputError(f"{batter} is out already", remedy="name another batter")
+        raise InputError(f"{batter} is already out in this innings", remedy="name another batter")
     if batter.key in bowled:
-        raise InputError(f"{batter} bowls in this innings", remedy="name another batter")
+        raise InputError(f"{batter} is a bowler of this innings", remedy="name another batter")
     if bowler.key in batted or bowler.key == batter.key:
-        raise InputError(f"{bowler} bats in this innings", remedy="name another bowler")
+        raise InputError(f"{bowler} is a batter of this innings", remedy="name another bowler")
 
 
 def _refuse_bowler(match: Match, innings: Innings, ball: Delivery) -> None:
     remedy, bowler = "name another bowler", ball.bowler
     before = {past.bowler.key for past in innings.deliveries if past.over == ball.over - 1}
     if bowler.key in before and match.balls_per_over != BALLS_PER_OVER_OF_THE_HUNDRED:
-        raise InputError(f"{bowler} bowled the over before", remedy=remedy)
+        raise InputError(f"{bowler} also bowled the over before", remedy=remedy)
     quota = quota_of(match, innings)
     bowled = balls_bowled(innings, bowler)
     if quota is not None and bowled >= -(-quota // BOWLERS_SHARE):
-        raise InputError(f"{bowler} has bowled all that one may: {bowled} balls", remedy=remedy)
+        raise InputError(
+            f"{bowler} has already bowled {bowled} balls, the most that a bowler may bowl",
+            remedy=remedy,
+        )
 
 
 def why_over(match: Match, innings: Innings) -> str | None:
@@ -376,7 +387,7 @@ def why_over(match: Match, innings: Innings) -> str | None:
     if quota is not None and innings.legal_balls >= quota:
         return f"all {quota} balls were bowled"
     if innings.declared:
-        return "it was declared"
+        return "the innings was declared"
     return None
 
 
@@ -386,9 +397,11 @@ def why_no_more(match: Match, innings: Innings) -> str | None:
     if reason is not None:
         return reason
     if innings.set_later:
-        return "it had ended, for its target was set afterwards"
+        return "the innings had ended, because its target was set afterwards"
     later = [side for side in match.innings if side.number > innings.number and side.deliveries]
-    return f"it had ended, for innings {later[0].number} came after it" if later else None
+    return (
+        f"the innings had ended, because innings {later[0].number} came after it" if later else None
+    )
 
 
 def changed_ends(ball: Delivery) -> bool:

@@ -170,7 +170,9 @@ class InningsScan:
         )
         rest = len(odd) - _MAX_OVERS_LISTED
         more = f" and {rest} more overs" if rest > 0 else ""
-        return f"{lengths} legal balls{more}, not {usual} (overs as the file labels them)", odd
+        return (
+            f"{lengths} legal balls{more} instead of {usual} (overs as the file labels them)"
+        ), odd
 
     def may_be_miscounted(self, odd: list[Over]) -> bool:
         """Return whether at most two overs are odd, each by one ball: umpires miscount one

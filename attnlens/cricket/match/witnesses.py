@@ -83,11 +83,11 @@ def _data_version(case: Case, value: Any, _part: str) -> Answer:
     if stated.actual_delivery_since is None or not any(i.deliveries for i in case.match.innings):
         return False
     if stated.has_actual_delivery and version < stated.actual_delivery_since:
-        return f"the file states version {value} and has actual_delivery"
+        return f"the file states version {value}, but has actual_delivery"
     if stated.exact and not stated.has_actual_delivery and version == stated.actual_delivery_since:
-        return f"the file states version {value} and lacks actual_delivery"
+        return f"the file states version {value}, but lacks actual_delivery"
     if stated.exact and version < (1, 1) and "uncontested" in case.match.toss:
-        return f"the file states version {value} and has toss.uncontested of version 1.1"
+        return f"the file states version {value}, but has toss.uncontested of version 1.1"
     return True
 
 
@@ -96,12 +96,12 @@ def _created(case: Case, value: Any, _part: str) -> Answer:
     created, last = datetime.date.fromisoformat(value), max(case.match.dates, default=None)
     if last is not None and created < last - datetime.timedelta(days=1):
         return f"the file was made on {created}, before the match of {last}"
-    return f"the file was made on {created}, which has not come" if created > _tomorrow() else False
+    return f"the file was made on {created}, in the future" if created > _tomorrow() else False
 
 
 @WITNESSES.of("file", "match_id")
 def _match_id(case: Case, value: Any, _part: str) -> Answer:
-    return compared(value, case.match.match_id, f"the info is of match {value}", AGREES)
+    return compared(value, case.match.match_id, f"the info file is of match {value}", AGREES)
 
 
 @WITNESSES.of("missing", "missing")
@@ -115,45 +115,45 @@ def _missing(case: Case, value: Any, _part: str) -> Answer:
     }
     fields = [name for name in value if isinstance(name, str) and name in present]
     wrong = [name for name in fields if present[name]]
-    return f"the file lists {joined(wrong)} as missing and has them" if wrong else bool(fields)
+    return f"the file lists {joined(wrong)} as missing, but has them" if wrong else bool(fields)
 
 
 @WITNESSES.of("type", "match_type")
 def _match_type(case: Case, value: Any, _part: str) -> Answer:
     if value not in _TYPES:
-        return f"{value} is no type of match in Cricsheet's format"
+        return f"{value} is not a type of match in Cricsheet's format"
     info, team_type = case.stated.info, case.match.team_type
     if "match_type_number" in info and value not in _NUMBERED_TYPES:
-        return f"the type is {value}, whose matches have no match_type_number"
+        return f"the type is {value}, but matches of this type have no match_type_number"
     if team_type == "club" and value in ("IT20", "ODI", "Test"):
-        return f"the type is {value}, an international, and the teams are clubs"
+        return f"the type is {value}, an international, but the teams are clubs"
     if team_type == "international" and value == "MDM":
-        return "the type is MDM, and the teams are internationals: that is a Test"
+        return "the type is MDM, but the teams are internationals, so the match is a Test"
     has_number = team_type == "international" and value in _NUMBERED_TYPES
     if has_number and case.stated.names_fielders and "match_type_number" not in info:
-        return f"an international {value} has a match_type_number, and the file none"
+        return f"the match is an international {value}, but the file gives no match_type_number"
     return bool(team_type or "overs" in info)
 
 
 @WITNESSES.of("type", "match_type_number")
 def _type_number(case: Case, value: Any, _part: str) -> Answer:
     if type(value) is not int or value < 1:
-        return f"match_type_number is {value}, not a number from 1"
+        return f"match_type_number is {value}, but must be a whole number from 1"
     if case.match.team_type == "club":
-        return f"match_type_number is {value}, and matches of clubs have none"
+        return f"match_type_number is {value}, but matches of clubs have none"
     return False
 
 
 @WITNESSES.of("type", "team_type")
 def _team_type(case: Case, value: Any, _part: str) -> Answer:
     if value not in ("international", "club"):
-        return f"team_type is {value}, not international or club"
+        return f"team_type is {value}, but must be international or club"
     event = str(case.match.event.get("name", ""))
     derived = "club" if event in MENS_COMPETITIONS else None
     if " tour of " in event:
         derived = "international"
     if derived and derived != value:
-        return contradiction(f"the teams are of type {value}, and the event is {event}", derived)
+        return contradiction(f"the teams are of type {value}, but the event is {event}", derived)
     stated = case.match.match_type in ("IT20", "ODI", "Test")
     confirmed = derived or stated or "match_type_number" in case.stated.info
     return bool(confirmed)
@@ -162,7 +162,7 @@ def _team_type(case: Case, value: Any, _part: str) -> Answer:
 @WITNESSES.of("type", "gender")
 def _gender(case: Case, value: Any, _part: str) -> Answer:
     if value not in ("male", "female"):
-        return f"gender is {value}, not male or female"
+        return f"gender is {value}, but must be male or female"
     event = str(case.match.event.get("name", ""))
     derived = "female" if "women" in event.lower() else None
     men = event in MENS_COMPETITIONS or event.startswith("ICC ") or " tour of " in event
@@ -170,21 +170,21 @@ def _gender(case: Case, value: Any, _part: str) -> Answer:
         derived = "male"
     if derived is None:
         return False
-    return compared(value, derived, f"gender is {value}, and the event is {event}", AGREES)
+    return compared(value, derived, f"gender is {value}, but the event is {event}", AGREES)
 
 
 @WITNESSES.of("overs", "overs")
 def _overs(case: Case, value: Any, _part: str) -> Answer:
     match_type = case.match.match_type
     if match_type in ("Test", "MDM"):
-        return f"the file states {value} overs a side, and a {match_type} has no limit"
+        return f"the file states {value} overs a side, but a {match_type} has no limit"
     if match_type in _TWENTY_OVER_TYPES and value != 20:
         # A known error in Cricsheet's files, which the readers correct and note.
         slip = value == 50
-        problem = f"the file states {value} overs a side, and a {match_type} has 20"
+        problem = f"the file states {value} overs a side, but a {match_type} has 20"
         return contradiction("" if slip else problem, 20)
     if match_type in _ONE_DAY_TYPES and not 20 < value <= 60:
-        return contradiction(f"the file states {value} overs a side, and a {match_type} has 50", 50)
+        return contradiction(f"the file states {value} overs a side, but a {match_type} has 50", 50)
     longest = max((len(scan.overs) for scan in case.main), default=0)
     if longest == value and any(not scan.cut_short for scan in case.main):
         return Verdict(DERIVED, longest)
@@ -198,7 +198,7 @@ def _balls_per_over(case: Case, value: Any, _part: str) -> Answer:
     if len(lengths) < _MIN_OVERS:
         return False
     usual = max(set(lengths), key=lengths.count)
-    return compared(value, usual, f"an over has {value} balls in the file, and most have {usual}")
+    return compared(value, usual, f"an over has {value} balls in the file, but most have {usual}")
 
 
 def _tomorrow() -> datetime.date:
@@ -212,14 +212,14 @@ def _dates(case: Case, _value: Any, _part: str) -> Answer:
         return False
     first, last = dates[0], dates[-1]
     if list(dates) != sorted(set(dates)):
-        return "the dates are not in order, or one comes twice"
+        return "the dates are not in order, or one date is repeated"
     if (last - first).days > _MAX_DAYS[case.limited]:
         return f"it lasts from {first} to {last}"
     if last > _tomorrow():
-        return f"its date is {last}, which has not come"
+        return f"its date is {last}, in the future"
     first_ever = _FIRST_DAYS.get(match.match_type or "", first)
     if first < first_ever:
-        return f"its date is {first}, and the first {match.match_type} was on {first_ever}"
+        return f"its date is {first}, but the first {match.match_type} was played on {first_ever}"
     return bool(match.season)
 
 
@@ -228,16 +228,16 @@ def _season(case: Case, _value: Any, _part: str) -> Answer:
     match = case.match
     season = _SEASON.fullmatch(match.season or "")
     if season is None:
-        return f"its season is {match.season}, not a year or two"
+        return f"its season is {match.season}, which is not one year or two"
     year, second = int(season[1]), season[2]
     if second is not None and int(second) % 100 != (year + 1) % 100:
-        return f"its season is {match.season}, which is not one year and the next"
+        return f"its season is {match.season}, which is not a year and the next year"
     if not match.dates:
         return False
     first = match.dates[0]
     month = 12 * (first.year - year) + first.month
     if month not in _SEASON_MONTHS[second is not None] and case.limited:
-        return f"its date is {first}, and its season {match.season}"
+        return f"its date is {first}, but its season is {match.season}"
     return True
 
 
@@ -247,7 +247,7 @@ def _event(case: Case, value: Any, _part: str) -> Answer:
         return False
     if any(team.removesuffix(" Women") in value for team in case.match.teams):
         return True
-    return f"the event is {value}, and {' and '.join(case.match.teams)} played"
+    return f"the event is {value}, but {' and '.join(case.match.teams)} played"
 
 
 @WITNESSES.of("teams", "teams")
@@ -257,7 +257,7 @@ def _teams(case: Case, value: Any, _part: str) -> Answer:
     squads = case.stated.info.get("players", {})
     batting = {innings.batting_team for innings in case.match.innings}
     if strangers := (set(squads) | batting) - set(value):
-        return f"its teams are {', '.join(value)}, and {joined(strangers)} is in the file"
+        return f"its teams are {', '.join(value)}, but {joined(strangers)} also appears in the file"
     return bool(squads or len(batting) == 2)
 
 
@@ -265,10 +265,10 @@ def _teams(case: Case, value: Any, _part: str) -> Answer:
 def _squad(case: Case, value: Any, team: str) -> Answer:
     names = list(value)
     if case.match.teams and team not in case.match.teams:
-        return f"{team} has a squad and did not play"
+        return f"{team} has a squad, but did not play"
     if len(set(names)) != len(names):
         twice = {name for name in names if names.count(name) > 1}
-        return f"{joined(twice)} is twice in the squad of {team}"
+        return f"{joined(twice)} is listed twice in the squad of {team}"
     if len(names) not in _SQUAD_SIZES:
         return f"the squad of {team} has {count(len(names), 'player')}"
     for side, squad in case.squads.items():
@@ -282,17 +282,17 @@ def _squad(case: Case, value: Any, team: str) -> Answer:
 def _officials(case: Case, value: Any, role: str) -> Answer:
     names = list(value)
     if playing := case.everybody.intersection(names):
-        return f"{joined(playing)} is an official and plays"
+        return f"{joined(playing)} is an official, but plays"
     twice = [name for name in names if case.officials.count(name) > 1]
     if twice:
-        return f"{joined(set(twice))} has two duties as an official"
+        return f"{joined(set(twice))} is listed twice as an official"
     if role == "umpires" and len(names) > 3:
         return f"there are {len(names)} umpires"
     registry = case.stated.registry
     if not registry:
         return False
     if strangers := set(names) - registry.keys():
-        return f"{joined(strangers)} is an official and not in the registry"
+        return f"{joined(strangers)} is an official, but is not in the registry"
     return True
 
 
@@ -306,17 +306,17 @@ def _registry(case: Case, value: Any, _part: str) -> Answer:
     if len(set(value.values())) < len(value):
         shared = Counter(value.values()).most_common(1)[0][0]
         names = [name for name, identity in value.items() if identity == shared]
-        return f"{joined(names)} have one id in the registry"
+        return f"{joined(names)} have the same id in the registry"
     strangers = case.everybody.difference(value)
     if not case.squads:
         return False
     strangers = strangers.difference(case.respelt) if strangers else strangers
     if strangers:
-        return f"{joined(strangers)} takes part and is not in the registry"
+        return f"{joined(strangers)} takes part, but is not in the registry"
     idle = set(value).difference(case.everybody, case.officials)
     # In an unfinished match, a player who has not appeared yet may still field.
     if idle and case.stated.names_fielders and case.has_two_sides and case.outcome:
-        return f"{joined(idle)} is in the registry and nowhere else in the file"
+        return f"{joined(idle)} is in the registry, but appears nowhere else in the file"
     return True
 
 
@@ -325,27 +325,27 @@ def _player_of_match(case: Case, value: Any, _part: str) -> Answer:
     if not case.squads:
         return False
     if strangers := set(value) - case.everybody:
-        return f"{joined(strangers)} is player of the match and in neither squad"
+        return f"{joined(strangers)} is player of the match, but is in neither squad"
     if case.outcome.get("result") == "no result":
         return f"{joined(value)} is player of a match without a result"
-    return len(value) <= 2 or f"{len(value)} are player of the match"
+    return len(value) <= 2 or f"{len(value)} players are player of the match"
 
 
 @WITNESSES.of("squad", "supersubs.*")
 def _supersubs(case: Case, value: Any, team: str) -> Answer:
     if team not in case.match.teams:
-        return f"{team} has a supersub and did not play"
+        return f"{team} has a supersub, but did not play"
     if not case.squads:
         return False
     if value not in case.squads.get(team, ()):
-        return f"{value} is the supersub of {team} and not in its squad"
+        return f"{value} is the supersub of {team}, but is not in its squad"
     return True
 
 
 @WITNESSES.of("result", "bowl_out")
 def _bowl_out_balls(case: Case, value: Any, _part: str) -> Answer:
     if "bowl_out" not in case.outcome:
-        return "the file has a bowl-out, and its result names no winner of one"
+        return "the file has a bowl-out, but its result names no winner of the bowl-out"
     hits = Counter(attempt["outcome"] == "hit" for attempt in value)
     return bool(hits)
 
@@ -355,16 +355,16 @@ def _toss(case: Case, value: Any, _part: str) -> Answer:
     match, toss = case.match, case.match.toss
     winner, decision = toss.get("winner"), toss.get("decision")
     if value == decision and decision not in ("bat", "field"):
-        return f"the toss was decided to {decision}, not to bat or to field"
+        return f"the toss decision is {decision}, but must be to bat or to field"
     if winner is not None and match.teams and winner not in match.teams:
-        return f"{winner} won the toss and did not play"
+        return f"{winner} won the toss, but did not play"
     if case.stated.names_fielders and (winner is None or decision is None):
-        return "the toss has a winner or a decision, and not both"
+        return "the toss has only one of winner and decision"
     if not match.innings or winner not in match.teams or decision is None:
         return False
     bats = match.innings[0].batting_team
     if decision == ("field" if bats == winner else "bat"):
-        return f"{winner} won the toss and chose to {decision}, and {bats} bats first"
+        return f"{winner} won the toss and chose to {decision}, but {bats} bats first"
     return True
 
 
@@ -399,7 +399,7 @@ def _played_out(case: Case) -> str | None:
     if case.limited and len(batted) < 2:
         missing = "a second innings" if batted else "an innings"
         stated = outcome_words(match.outcome)
-        return f"the stated result is {stated}, and the balls do not show {missing}"
+        return f"the stated result is {stated}, but the balls do not show {missing}"
     return None
 
 
@@ -407,14 +407,14 @@ def _played_out(case: Case) -> str | None:
 def _winner(case: Case, value: Any, _part: str) -> Answer:
     match, outcome = case.match, case.outcome
     if match.teams and value not in match.teams:
-        return f"{value} won the match and did not play"
+        return f"{value} won the match, but did not play"
     for key in ("result", "eliminator", "bowl_out"):
         if key in outcome:
             return f"the file states both a winner, {value}, and {key} {outcome[key]}"
     if problem := _played_out(case):
         return problem
     if case.super_overs:
-        return f"{value} won, and there is a super over, which follows a tie"
+        return f"{value} won, but there is a super over, which is played only after a tie"
     if not case.limited:
         return _long_match(case, value)
     play, by = case.play, outcome.get("by", {})
@@ -485,9 +485,9 @@ def _margin(case: Case, value: Any, unit: str) -> Answer:
     outcome = case.outcome
     by = outcome.get("by", {})
     if "winner" not in outcome:
-        return f"the file states a margin, {value} {unit}, and no winner"
+        return f"the file states a margin, {value} {unit}, but no winner"
     if outcome.get("method") == "Awarded":
-        return f"the match was awarded, and the file states a margin, {value} {unit}"
+        return f"the match was awarded, but the file states a margin, {value} {unit}"
     if not case.limited:
         return _long_margin(case, value, unit)
     if len(by) > 1 or unit == "innings":
@@ -525,20 +525,20 @@ def _long_margin(case: Case, value: Any, unit: str) -> Answer:
 @WITNESSES.of(RESULT, "outcome.result")
 def _stated_draw(case: Case, value: Any, _part: str) -> Answer:
     if value not in _RESULTS:
-        return f"the file states the result {value}, which is none of the format"
+        return f"the file states the result {value}, which is not a result of the format"
     if case.limited and value == "draw":
-        return "the file states a draw, which a match of limited overs cannot be"
+        return "the file states a draw, which is impossible in a match of limited overs"
     if value == "tie":
         return _tie(case, value)
     play = case.play
     if value == "no result" and case.super_overs:
-        return "the file states no result, and there is a super over"
+        return "the file states no result, but there is a super over"
     if value != "no result" or play is None or play.result is None:
         return False
     shows = f"{play.winner} won" if play.winner else "a tie"
     return contradiction(
-        f"the file states no result, and its balls show that the match ended: {shows} "
-        f"({_scores(case)})",
+        "the file states no result, but its balls show that the match ended: "
+        f"{shows} ({_scores(case)})",
         shows,
     )
 
@@ -556,7 +556,7 @@ def _tie(case: Case, value: Any) -> Answer:
         return _by_balls(case, value, play.winner)
     decider = _super_over_winner(case)
     if decider and not {"eliminator", "bowl_out"} & case.outcome.keys():
-        return contradiction(f"{decider} won the super over, and the result is a tie", decider)
+        return contradiction(f"{decider} won the super over, but the result is a tie", decider)
     return Verdict(DERIVED, value)
 
 
@@ -577,23 +577,23 @@ def _decider(case: Case, value: Any, key: str) -> Answer:
     match = case.match
     means = "the super over" if key == "eliminator" else "the bowl-out"
     if match.teams and value not in match.teams:
-        return f"{value} won {means} and did not play"
+        return f"{value} won {means}, but did not play"
     if case.outcome.get("result") != "tie":
-        return f"{value} won {means}, and the match was no tie"
+        return f"{value} won {means}, but the match was not a tie"
     if key == "bowl_out":
-        return f"{value} won {means}, and there is a super over" if case.super_overs else False
+        return f"{value} won {means}, but there is a super over" if case.super_overs else False
     if len(case.super_overs) < 2:
-        return f"{value} won {means}, and the balls show none" if case.stated.exact else False
+        return f"{value} won {means}, but the balls show none" if case.stated.exact else False
     derived = _super_over_winner(case)
     if derived is None:
         return False  # the number of boundaries decided the match
-    return compared(value, derived, f"{value} won {means} in the file, and {derived} by its balls")
+    return compared(value, derived, f"{value} won {means} in the file, but {derived} by its balls")
 
 
 @WITNESSES.of(RESULT, "outcome.method")
 def _method(case: Case, value: Any, _part: str) -> Answer:
     if value not in _METHODS:
-        return f"the file states the method {value}, which is none of the format"
+        return f"the file states the method {value}, which is not a method of the format"
     if value not in RAIN_RULES or not case.has_two_sides:
         return False
     first, second = case.main
@@ -601,7 +601,7 @@ def _method(case: Case, value: Any, _part: str) -> Answer:
     full = (overs or 0) * second.innings.balls_per_over
     if target != first.total + 1 or not full or second.innings.target_balls != full:
         return target is not None
-    return f"the file states the method {value}, and target and overs are those without rain"
+    return f"the file states the method {value}, but target and overs are the same as without rain"
 
 
 def _scan_of(case: Case, number: str) -> InningsScan:
@@ -625,7 +625,7 @@ def _target_runs(case: Case, value: Any, number: str) -> Answer:
     if number != "2" or not case.has_two_sides:
         return False
     if scan.innings.set_later and "wickets" in case.outcome.get("by", {}):
-        return f"the chase goes on after the target of {value} is reached"
+        return f"the chase continues after the target of {value} was reached"
     made = case.main[0].total
     if value == made + 1:
         return Verdict(DERIVED, value)
@@ -633,8 +633,8 @@ def _target_runs(case: Case, value: Any, number: str) -> Answer:
     if outcome.get("method") is not None or not ("winner" in outcome or "tie" in outcome.values()):
         return False
     return contradiction(
-        f"the target is {value} in the file, and innings 1 made {made}: "
-        "it was revised, and the file does not say how",
+        f"the target is {value} in the file, but innings 1 made {made}, so the "
+        "target was revised, and the file does not say how",
         made + 1,
     )
 
@@ -651,9 +651,9 @@ def _target_overs(case: Case, value: Any, number: str) -> Answer:
     balls = innings.set_later.get("balls", innings.target_balls) or 0
     full = (match.overs or 0) * usual
     if full and balls > full:
-        return contradiction(f"{words}, and a side has {match.overs}", match.overs)
+        return contradiction(f"{words}, but a side has {match.overs}", match.overs)
     if len(scan.overs) * usual > balls + usual - 1 and not innings.set_later:
-        return contradiction(f"{words}, and the chase has {len(scan.overs)}", match.overs)
+        return contradiction(f"{words}, but the chase has {len(scan.overs)}", match.overs)
     outcome = case.outcome
     settled = "winner" in outcome or outcome.get("result") == "tie"
     if not full or not settled or outcome.get("method") is not None:
@@ -662,7 +662,7 @@ def _target_overs(case: Case, value: Any, number: str) -> Answer:
     bowled = len(first.overs) * usual
     if balls in (full, bowled) or (first.wickets >= ALL_OUT and bowled < balls):
         return True
-    first_had = f"the first side had {len(first.overs)}, and no method is stated"
+    first_had = f"but the first side had {len(first.overs)}, and no method is stated"
     return contradiction(f"{words}, {first_had}", match.overs if bowled > balls else None)
 
 
@@ -677,10 +677,10 @@ def _powerplays(case: Case, value: Any, number: str) -> Answer:
     for powerplay in value:
         kind, start, end = powerplay["type"], powerplay["from"], powerplay["to"]
         if kind not in _POWERPLAY_TYPES:
-            return f"a powerplay is {kind}, which is no type of one"
+            return f"a powerplay has the type {kind}, which is not a type of powerplay"
         begin, stop = _LABEL.fullmatch(str(start)), _LABEL.fullmatch(str(end))
         if begin is None or stop is None:
-            return f"a powerplay is from {start} to {end}, which are no balls"
+            return f"a powerplay is from {start} to {end}, which are not names of balls"
         first_over, first_ball = int(begin[1]), int(begin[2])
         over, ball = int(stop[1]), int(stop[2])
         length = scan.length_of(over)
@@ -688,21 +688,21 @@ def _powerplays(case: Case, value: Any, number: str) -> Answer:
             ball = 10  # the label 5.10, which number parsers read as 5.1
         span = f"a powerplay is from ball {start} to ball {end}"
         if (first_over, first_ball) > (over, ball):
-            return contradiction(f"{span}, which is before it", over=over)
+            return contradiction(f"{span}, which comes before it", over=over)
         if first_ball != 1:
             return contradiction(f"{span}, and begins within an over", over=first_over)
         if over < last and (ball > length or innings.balls_per_over <= ball < length):
-            problem = f"{span}, and over {over} ends with ball {over}.{length}"
+            problem = f"{span}, but over {over} ends with ball {over}.{length}"
             return contradiction(problem, over=over)
         limit = (case.match.overs or over + 1) if case.limited else over + 1
         if over >= limit or first_over > last:
-            return contradiction(f"{span}, and the innings has {last + 1} overs", over=over)
+            return contradiction(f"{span}, but the innings has {last + 1} overs", over=over)
         spans.append((first_over, over))
     spans.sort()
     allowed = _MAX_POWERPLAY_OVERS.get((case.match.overs or 0, innings.balls_per_over))
     overs = max((over + 1 - first_over for first_over, over in spans), default=0)
     if allowed is not None and overs > allowed:
-        return f"a powerplay has {overs} overs, and {allowed} are the most"
+        return f"a powerplay has {overs} overs, more than the {allowed} allowed"
     if any(later[0] <= earlier[1] for earlier, later in pairwise(spans)):
         return "two powerplays overlap"
     if case.limited and not innings.super_over and spans and spans[0][0] > 1:
@@ -718,19 +718,21 @@ def _miscounted(case: Case, value: Any, number: str) -> Answer:
     for over, facts in value.items():
         balls, umpire, bowled = int(facts["balls"]), facts.get("umpire"), legal.get(int(over))
         if bowled is None:
-            return f"over {over} was miscounted, and the innings has no such over"
+            return f"over {over} was miscounted, but the innings has no such over"
         if balls != bowled:
             problem = (
-                f"over {over} was miscounted and had {balls} balls in the file, and has {bowled}"
+                f"over {over} was miscounted with {balls} balls according to the file, but "
+                f"has {bowled}"
             )
             return contradiction(problem, bowled, int(over))
         if balls == scan.innings.balls_per_over:
             return contradiction(
-                f"over {over} was miscounted, and has {balls} balls", over=int(over)
+                f"over {over} was miscounted, but has {balls} balls", over=int(over)
             )
         if umpire is not None and umpires and umpire not in umpires:
             return contradiction(
-                f"{umpire} miscounted over {over} and is no umpire", over=int(over)
+                f"{umpire} miscounted over {over}, but is not an umpire of the match",
+                over=int(over),
             )
     return Verdict(DERIVED, {str(over): legal[int(over)] for over in value})
 
@@ -738,13 +740,13 @@ def _miscounted(case: Case, value: Any, number: str) -> Answer:
 @WITNESSES.of("innings", "innings.*.super_over")
 def _super_over(case: Case, _value: Any, number: str) -> Answer:
     if int(number) < 3:
-        return "it is a super over, and those follow two innings"
+        return "this is a super over, which can only follow two innings"
     totals = {scan.total for scan in case.main}
     if not case.limited or (len(totals) != 1 and case.outcome.get("method") is None):
-        return f"it is a super over, and the match was no tie ({_scores(case)})"
+        return f"this is a super over, but the match was not a tie ({_scores(case)})"
     before = [scan.total for scan in case.super_overs[: (int(number) - 3) // 2 * 2]]
     if any(first != second for first, second in zip(before[::2], before[1::2], strict=False)):
-        return "it is a super over, and the one before it was decided"
+        return "this is a super over, but the one before it was decided"
     return True
 
 
@@ -753,19 +755,19 @@ def _absent(case: Case, value: Any, number: str) -> Answer:
     scan = _scan_of(case, number)
     team = scan.innings.batting_team
     if batted := set(value) & scan.batters.keys():
-        return f"{joined(batted)} was absent hurt and bats"
+        return f"{joined(batted)} was absent hurt, but bats"
     if strangers := set(value) - case.squads.get(team, frozenset(value)):
-        return f"{joined(strangers)} was absent hurt and is not in the squad of {team}"
+        return f"{joined(strangers)} was absent hurt, but is not in the squad of {team}"
     gone = sum(len(ball.wickets) for ball in scan.wicket_balls)
     if gone + len(value) < ALL_OUT - 1:
-        return f"{joined(value)} was absent hurt, and {gone} were out"
+        return f"{joined(value)} was absent hurt, but only {gone} batters were out"
     return bool(case.squads)
 
 
 @WITNESSES.of("innings", "innings.*.penalty_runs.pre", "innings.*.penalty_runs.post")
 def _penalty_runs(case: Case, value: Any, _part: str) -> Answer:
     if value and not _MIN_PENALTY <= value <= _MAX_PENALTY:
-        return f"{value} penalty runs are awarded; penalties are of 5 runs"
+        return f"{value} penalty runs are awarded, but a penalty is 5 runs"
     return bool(case.decided and case.play is not None)
 
 
@@ -776,7 +778,7 @@ def _declared(case: Case, _value: Any, _number: str) -> Answer:
 
 @WITNESSES.of("innings", "innings.*.forfeited")
 def _forfeited(case: Case, _value: Any, number: str) -> Answer:
-    return "the innings was forfeited, and it has balls" if _scan_of(case, number).overs else True
+    return "the innings was forfeited, but has balls" if _scan_of(case, number).overs else True
 
 
 @WITNESSES.of("totals", "innings.*.total")
@@ -787,6 +789,6 @@ def _table_score(case: Case, value: Any, number: str) -> Answer:
     return compared(
         value,
         derived,
-        f"the balls add up to {derived}, and the table of results says {value}: "
+        f"the balls add up to {derived}, but the table of results says {value}, so "
         "balls or runs are missing or doubled in the file",
     )

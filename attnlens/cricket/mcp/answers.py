@@ -67,7 +67,7 @@ def balls_found(
                     yield [name, _name(side, ball), *_row(ball), free]
     if not player_exists:
         raise InputError(
-            f"no player in the matches read is called {player!r}",
+            f"no player in the matches is called {player!r}",
             remedy="give a surname as the match files write it",
         )
 
@@ -179,8 +179,12 @@ def player_answer(session: Session, match: Match, player: str) -> Json:
     if len(people) != 1:
         every = people or people_of(match)
         names = ", ".join(visible_name(person.name) for person in every)
-        problem = f"{len(people)} players in the match are called" if people else "nobody is called"
-        raise InputError(f"{problem} {player!r}", remedy=f"it has {names}")
+        problem = (
+            f"{len(people)} players in the match are called"
+            if people
+            else "no player in the match is called"
+        )
+        raise InputError(f"{problem} {player!r}", remedy=f"the players are {names}")
     (person,) = people
     story = session.story(match, evidence=False)
     added = {row.name: row for row in story.players}.get(person.name)

@@ -64,7 +64,7 @@ class Folders:
         if not path.is_file():
             raise InputError(
                 f"{name!r} is not a match file in these folders",
-                remedy="list_matches lists the names",
+                remedy="list_matches returns the names",
             )
         if any(part == ".." for part in PurePosixPath(inner.replace("\\", "/")).parts):
             raise self._outside(name)
@@ -99,7 +99,7 @@ class Folders:
         if not 1 <= limit <= _MAX_MATCHES or offset < 0:
             raise InputError(
                 f"limit {limit} with offset {offset} is out of range",
-                remedy=f"give a limit from 1 to {_MAX_MATCHES} and an offset from 0",
+                remedy=f"give a limit from 1 to {_MAX_MATCHES} and an offset of 0 or more",
             )
         if not _DATE.fullmatch(date):
             raise InputError(f"{date!r} is not a date", remedy="write 2024, 2024-03 or 2024-03-23")
@@ -163,10 +163,10 @@ class Folders:
                 raise self._outside(name)
 
     def _outside(self, name: str) -> InputError:
-        names = ", ".join(self.roots) or "none were given at the start"
+        names = ", ".join(self.roots) or "no folder was given at the start"
         return InputError(
-            f"{name!r} is not inside the folders that may be read ({names})",
-            remedy="list_matches lists the names",
+            f"{name!r} is not inside the folders that the server may read ({names})",
+            remedy="list_matches returns the names",
         )
 
 

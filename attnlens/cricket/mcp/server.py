@@ -97,7 +97,9 @@ class _Server(MCPServer):
             strange = sorted(set(arguments) - set(parameters))
             if strange:
                 unknown = ", ".join(visible_name(name) for name in strange[:3])
-                raise ToolError(f"{name} takes no {unknown}; it takes {', '.join(parameters)}")
+                raise ToolError(
+                    f"{name} has no argument {unknown}; its arguments are {', '.join(parameters)}"
+                )
         try:
             return await super().call_tool(name, arguments, context)
         except ToolError as error:
@@ -133,7 +135,7 @@ def server_of(folders: Folders, session: Session | None = None) -> MCPServer:
         is_bare = ball != "next" and ":" not in ball.removeprefix("legal:")
         if innings is None and len(sides) > 1 and is_bare:
             raise InputError(
-                f"ball {ball!r} can be of innings {' or '.join(sides)}",
+                f"ball {ball!r} does not name its innings, which may be {' or '.join(sides)}",
                 remedy=f"give innings, or write 1:{ball}",
             )
         return game
@@ -186,7 +188,9 @@ def server_of(folders: Folders, session: Session | None = None) -> MCPServer:
                 game = session.read(folders.path_of(match))
                 games = iter([(match, game)])
             elif most_surprising:
-                raise InputError("most_surprising needs a match", remedy="list_matches tells them")
+                raise InputError(
+                    "most_surprising needs a match", remedy="give a name from list_matches"
+                )
             else:
                 games = folders.every()
             rows = balls_found(games, innings=innings, over=over, player=player, outcome=outcome)
@@ -213,7 +217,7 @@ def server_of(folders: Folders, session: Session | None = None) -> MCPServer:
     @tool
     def player_in_match(
         match: MatchName,
-        player: Annotated[str, Field(description="a name or surname", max_length=100)],
+        player: Annotated[str, Field(description="a full name or a surname", max_length=100)],
     ) -> str:
         """Return a player's match: batting, dismissal, bowling, fielding, figures against each
         opponent, win probability added, and the balls that changed the win probability most.
@@ -378,7 +382,7 @@ class BoundedLines(io.RawIOBase):
         self._too_long = False
 
     def _refused(self) -> bytes:
-        method = f"a request of more than {self._max_bytes >> 20} MB is refused"
+        method = f"a request larger than {self._max_bytes >> 20} MB is refused"
         request = {"jsonrpc": "2.0", "method": method}
         depth = 0
         for token in _STRING_OR_BRACKET.finditer(self._line):

@@ -64,7 +64,7 @@ from attnlens.reference.checkpoint import read_checkpoint
 from attnlens.render.numbers import rounded
 
 OVER_GRAMMAR: Final = "12 (as the file labels it, from 0), last, next, or 2:12"
-OVER_REMEDY: Final = f"an over is named {OVER_GRAMMAR}"
+OVER_REMEDY: Final = f"name the over as {OVER_GRAMMAR}"
 _NAME: Final = re.compile(r"(?:([0-9]{1,3}):)?([0-9]{1,4}|last|next)")
 
 
@@ -130,11 +130,13 @@ def find_over(match: Match, over: int | str, innings: int | None = None) -> Over
     text = str(over).strip().lower()
     name = None if isinstance(over, bool) else _NAME.fullmatch(text)
     if name is None:
-        raise BallNotFoundError(f"over {text!r} is not understood", remedy=f"write {OVER_GRAMMAR}")
+        raise BallNotFoundError(
+            f"{text!r} is not the name of an over", remedy=f"write {OVER_GRAMMAR}"
+        )
     if name[1] is not None:
         if innings not in (None, int(name[1])):
             raise BallNotFoundError(
-                f"over {text!r} names innings {name[1]}, and innings is {innings}"
+                f"over {text!r} names innings {name[1]}, but innings={innings} was given"
             )
         innings = int(name[1])
     chosen = innings_numbered(
@@ -143,7 +145,7 @@ def find_over(match: Match, over: int | str, innings: int | None = None) -> Over
     overs = overs_of(chosen)
     if not overs and name[2] not in ("next", "0"):
         raise BallNotFoundError(
-            f"innings {chosen.number} has no deliveries yet", remedy="ask for its over 0"
+            f"innings {chosen.number} has no deliveries yet", remedy="name its first over, 0"
         )
     labels = list(overs) or [-1]
     under_way = (
@@ -181,8 +183,8 @@ def _refuse_next(match: Match, innings: Innings, label: int) -> None:
         )
     if innings.deliveries and not over_ended(innings, innings.deliveries[-1]):
         raise BallNotFoundError(
-            f"over {label} cannot be forecast while over {label - 1} is in progress",
-            remedy=f"ask for over {label - 1}",
+            f"over {label} cannot be forecast, because over {label - 1} is not finished",
+            remedy=f"forecast over {label - 1}",
         )
 
 
@@ -404,7 +406,7 @@ def _check(choice: Choice, samples: int, seed: int) -> None:
     if not 0.01 <= choice.temperature <= 100:
         raise InputError(
             f"temperature {choice.temperature:g} is out of range",
-            remedy="give a number from 0.01 to 100, or leave it out for the likeliest tokens",
+            remedy="give a number from 0.01 to 100, or leave it out to choose the likeliest tokens",
         )
     if choice.top_k is not None and not 1 <= choice.top_k <= len(TOKENS):
         raise InputError(
@@ -502,10 +504,10 @@ def _flags(
 ) -> Iterator[tuple[str, str]]:
     yield from few_before(past)
     if question.bowled and not question.finished:
-        yield "unfinished_over", "the file does not have all of this over"
+        yield "unfinished_over", "the file does not contain the whole of this over"
     longest = trained.model.sizes.length
     if len(question.balls) > longest:
-        yield "long_over", f"the model writes {longest} deliveries of an over at most"
+        yield "long_over", f"the model writes at most {longest} deliveries of an over"
     yield from cautions(
         question.match, question.innings, trained, evidence=evidence, history=history
     )
@@ -578,16 +580,16 @@ def load_overs(model: str | os.PathLike[str] | None = None) -> TrainedOvers:
         sizes = OverSizes.from_dict(metadata["sizes"])
         expected_sizes = (len(PAST_FEATURES), len(CONTEXT_FEATURES), len(TOKENS))
         if (sizes.features, sizes.context, sizes.tokens) != expected_sizes:
-            raise ValueError("its sizes are not those of its features")
+            raise ValueError("the checkpoint's sizes are not those of its features")
         weights = tensors_under("model.", checkpoint.tensors)
         if sum(value.numel() for value in weights.values()) != sizes.parameters:
-            raise ValueError("its sizes are not those of its weights")
+            raise ValueError("the checkpoint's sizes are not those of its weights")
         network = OverModel(sizes)
         network.load_state_dict(weights)
         trained = TrainedOvers(name=name, model=network.eval(), **knowledge_of(checkpoint, RATED))
         runs = trained.token_runs
         if runs.shape != (len(TOKENS), MAX_RUNS + 1) or not np.allclose(runs.sum(1), 1):
-            raise ValueError("the runs of its tokens have the wrong shape")
+            raise ValueError("the runs of the checkpoint's tokens have the wrong shape")
     return trained
 
 

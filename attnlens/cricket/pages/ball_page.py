@@ -678,7 +678,9 @@ def map_of(explanation: Explanation, scale: str) -> HeatMap | LongHeatMap:
         InputError: there is no such scale.
     """
     if scale not in SCALE_NAMES:
-        raise InputError(f"no scale {scale!r}", remedy=f"choose one of {' '.join(SCALE_NAMES)}")
+        raise InputError(
+            f"there is no scale {scale!r}", remedy=f"choose one of {' '.join(SCALE_NAMES)}"
+        )
     inner: HeatMap | LongHeatMap = getattr(explanation.across_balls, scale)
     return inner
 

@@ -249,7 +249,7 @@ def save_card(story: MatchStory, path: Path) -> None:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ModuleNotFoundError:
-        remedy = "run: pip install matplotlib, or name a file that ends in .svg"
+        remedy = "run: pip install matplotlib; or give a file name that ends in .svg"
         raise InputError("a PNG needs matplotlib, which is not installed", remedy=remedy) from None
     figure = Figure(figsize=(WIDTH / 100, HEIGHT / 100), dpi=100)
     FigureCanvasAgg(figure)

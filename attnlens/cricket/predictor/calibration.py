@@ -48,7 +48,7 @@ class CalibrationBin:
     def __post_init__(self) -> None:
         shares = (self.most, self.predicted, self.happened, *(self.happened_ci or ()))
         if not all(0 <= share <= 1 for share in shares) or self.balls not in range(1, 2**40):
-            raise ValueError("a bin's numbers cannot be")
+            raise ValueError("the numbers of a bin are impossible")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +106,7 @@ class CalibrationTable:
             for name, bins in data["outcomes"].items()
         }
         if tuple(levels) != OUTCOMES or not all(levels.values()):
-            raise ValueError("it does not tell of every outcome")
+            raise ValueError("it does not contain every outcome")
         name, sha256 = (data["checkpoint"][key] for key in ("name", "sha256"))
         counts = {key: data[key] for key in ("matches", "balls")}
         dates = {key: data["dates"][key] for key in ("first", "last")}
@@ -139,11 +139,11 @@ def calibration_beside(checkpoint: Path, sha256: str, *, shipped: bool) -> Calib
     try:
         data = json.loads(path.read_bytes())
         if (data["kind"], data["format"]) != (KIND, FORMAT):
-            raise ValueError("another kind or format")
+            raise ValueError("it has another kind or format")
         table = CalibrationTable.of(data)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise CheckpointError(
-            "is no table of calibration that this attnlens reads "
+            "is not a calibration table that this attnlens can read "
             f"({' '.join(str(error).split())[:80]})",
             path=path,
             remedy="measure it again with `attnlens lab evaluate --calibration-out`",

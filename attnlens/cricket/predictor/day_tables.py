@@ -327,9 +327,11 @@ class OutcomeLevels:
             keys = words_of(tensors[f"{number}.keys"])
             counts = tensors[f"{number}.counts"].numpy().astype(np.float64)
             if counts.shape != (len(keys), 2, stage.phases, len(OUTCOMES)):
-                raise ValueError("its levels of competitions do not fit each other")
+                raise ValueError(
+                    "the tables of competition levels have shapes that do not fit together"
+                )
             if (counts < 0).any():
-                raise ValueError("its levels of competitions hold negative counts")
+                raise ValueError("the tables of competition levels contain negative counts")
             table._counts[number].update(
                 (key, _Counts(table.until, values))
                 for key, values in zip(keys, counts, strict=True)
@@ -430,8 +432,8 @@ class PlayerRecords:
                 tensors[f"{role}.{name}"].numpy().astype(np.int64) for name in ("counts", "last")
             )
             if counts.shape != (len(last), len(OUTCOMES)):
-                raise ValueError("its records of players do not fit each other")
+                raise ValueError("the tables of players have shapes that do not fit together")
             if (counts < 0).any() or (last > table.until.toordinal()).any():
-                raise ValueError("its records of players hold impossible counts or days")
+                raise ValueError("the tables of players contain impossible counts or days")
             table.counts[role], table.last[role] = counts, last
         return table

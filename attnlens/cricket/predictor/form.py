@@ -235,9 +235,11 @@ class Form:
         rows = len(form.keys)
         shapes = form.mean.shape, form.covariance.shape, form.seen.shape
         if len(keys) != rows or shapes != ((rows, 2), (rows, 2, 2), (rows,)):
-            raise ValueError("its form of sides and competitions does not fit")
+            raise ValueError(
+                "the tables of sides and competitions have shapes that do not fit together"
+            )
         if (np.diagonal(form.covariance, axis1=1, axis2=2) < 0).any():
-            raise ValueError("its form of sides holds a negative variance")
+            raise ValueError("the tables of sides contain a negative variance")
         return form
 
 

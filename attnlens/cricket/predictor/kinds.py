@@ -52,25 +52,33 @@ def differences(match: Match, predictor: Trained) -> list[tuple[str, str]]:
     overs = _overs(predictor)
     problem = None
     if types and match.match_type not in (None, *types):
-        problem = f"trained on {' and '.join(types)}, this is {match.match_type}"
+        problem = (
+            f"the model was trained on {' and '.join(types)}, but this match is {match.match_type}"
+        )
     elif overs and match.overs not in (None, *overs):
         sides = _numbers(overs)
-        problem = f"trained on matches of {sides} overs a side, this is one of {match.overs}"
+        problem = (
+            f"the model was trained on matches of {sides} overs a side, but this match "
+            f"has {match.overs}"
+        )
     if problem:
-        results.append(("other_format", f"{problem}: take the figures as a sketch"))
+        results.append(("other_format", f"{problem}: its figures are only a rough guide"))
     gender = card.get("gender")
     if gender is not None and match.gender not in (None, gender):
-        text = f"trained on {gender} cricket, this match is {match.gender}"
+        text = f"the model was trained on {gender} cricket, but this match is {match.gender}"
         results.append(("other_gender", text))
     broad = (card.get("competitions") or 0) >= _MIN_COMPETITIONS
     if not broad and not predictor.knows_a_team(match.teams):
         teams = " nor ".join(match.teams)
-        text = f"trained on matches of neither {teams}: another competition"
+        text = f"the model was not trained on any match of {teams}, so this is another competition"
         results.append(("other_teams", text))
     balls = card.get("balls_per_over") or _USUAL_BALLS
     if match.balls_per_over not in balls:
         words = "six" if tuple(balls) == _USUAL_BALLS else _numbers(balls)
-        text = f"overs of {match.balls_per_over} balls, the training data has {words}"
+        text = (
+            f"this match has overs of {match.balls_per_over} balls, but the training "
+            f"data has overs of {words}"
+        )
         results.append(("other_balls_per_over", text))
     return results
 
@@ -87,17 +95,17 @@ def cautions(
     if match.doubts:
         doubts = "; ".join(map(str, match.doubts[:_MAX_DOUBTS]))
         rest = len(match.doubts) - _MAX_DOUBTS
-        more = f"; and {rest} more (attnlens match --check)" if rest > 0 else ""
-        yield "doubted", f"the file is in doubt: {doubts}{more}"
+        more = f"; and {rest} more (run `attnlens match --check`)" if rest > 0 else ""
+        yield "doubted", f"the file contains doubtful values: {doubts}{more}"
     if innings.super_over:
         yield "super_over", "super overs were not in the training data"
     yield from differences(match, predictor)
     quota = quota_of(match, innings)
     usual = OVERS_BY_TYPE.get(match.match_type or "", 0) * match.balls_per_over
     if quota is not None and quota < usual and not innings.super_over:
-        yield "reduced_match", f"a shortened innings of {quota} balls"
+        yield "reduced_match", f"this is a shortened innings of {quota} balls"
     elif quota is not None and innings.number == 1 and _cut_short(match, innings, quota):
-        yield "reduced_match", f"an innings cut short after {innings_length(innings)}"
+        yield "reduced_match", f"this innings was cut short after {innings_length(innings)}"
     reason = in_training(match, predictor)
     if reason is not None:
         yield "in_training", reason
@@ -105,20 +113,22 @@ def cautions(
     if not history and until is not None and match.date is not None and match.date <= until:
         yield (
             "ratings_from_later",
-            f"ratings are from {until}, after this match; use a history for its date's",
+            f"the ratings are from {until}, after this match; give earlier matches as "
+            "history to use the ratings of its date",
         )
     age = None if until is None or match.date is None else (match.date - until).days
     if age is not None and age > MAX_RATINGS_AGE:
         yield (
             "stale_ratings",
-            f"what the model knows of players and competitions is of {until}, {age} days before "
-            "this match; a history of the matches since then brings it up to date",
+            f"the ratings of players and competitions are from {until}, {age} days "
+            "before this match; give the matches since then as history to update them",
         )
     if innings.set_later:
         yield (
             "target_set_later",
-            f"the file's target of {innings.set_later['runs']} was set after the chase began: what "
-            f"was chased is not known, {innings.target} is taken, and who wins is not told",
+            f"the file's target of {innings.set_later['runs']} was set after the chase "
+            f"began, so the target during the chase is unknown; {innings.target} is "
+            "used, and no win probability is given",
         )
     elif innings.number % 2 == 0 and innings.target is None and quota:
         yield "no_target", "the file gives no target for this chase"
@@ -127,11 +137,17 @@ def cautions(
         target = f"; a target of {innings.target} is assumed, which rain may have changed"
         yield (
             "unknown_kind",
-            "the file does not say who plays in which competition: averages of men's leagues are "
-            f"taken{target if assumed else ''}",
+            "the file does not say which competition this is, so the averages of men's "
+            f"leagues are used{(target if assumed else '')}",
         )
     if not evidence:
-        yield "evidence_skipped", "no intervention was run: attention is shown, not tested"
+        yield (
+            "evidence_skipped",
+            (
+                "no ball was hidden to test the attention: attention is shown, but no "
+                "claim is tested"
+            ),
+        )
 
 
 def _cut_short(match: Match, innings: Innings, quota: int) -> bool:
@@ -144,10 +160,10 @@ def _cut_short(match: Match, innings: Innings, quota: int) -> bool:
 def few_before(balls: int) -> Iterator[tuple[str, str]]:
     """Yield a caution if few or no balls were bowled before a ball in its innings."""
     if not balls:
-        yield "no_history", "no ball was bowled before it in this innings"
+        yield "no_history", "no ball was bowled before this ball in the innings"
     elif balls < SHORT_HISTORY:
         words = "1 ball was" if balls == 1 else f"{balls} balls were"
-        yield "short_history", f"only {words} bowled before it in this innings"
+        yield "short_history", f"only {words} bowled before this ball in the innings"
 
 
 def mid_over(innings: Innings, ball: Delivery) -> Iterator[tuple[str, str]]:
@@ -157,12 +173,12 @@ def mid_over(innings: Innings, ball: Delivery) -> Iterator[tuple[str, str]]:
     """
     for last in innings.deliveries[: ball.index - 1][-1:]:
         if last.over == ball.over and last.bowler.key != ball.bowler.key:
-            yield "bowler_mid_over", f"{last.bowler} bowled the over so far"
+            yield "bowler_mid_over", f"{last.bowler} bowled the earlier balls of this over"
 
 
 def in_training(match: Match, predictor: Trained) -> str | None:
     """Return a sentence if the match was, or may have been, in training; otherwise ``None``."""
-    better = "it looks better than it is"
+    better = "the prediction looks better than it is"
     if match.date is None:
         return None
     if predictor.trained_on is not None:
@@ -179,8 +195,8 @@ def in_training(match: Match, predictor: Trained) -> str | None:
     if not is_dated or differences(match, predictor):
         return None
     return (
-        f"played within the model's training dates ({first} to {last}): if it was "
-        f"trained on this match, {better}"
+        f"the match was played within the model's training dates ({first} to "
+        f"{last}): if the model was trained on this match, {better}"
     )
 
 

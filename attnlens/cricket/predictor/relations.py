@@ -103,7 +103,9 @@ def relate(query: Balls, key: Balls, visible: Tensor) -> Tensor:
         the other relations are 0 or 1. All are 0 where ``visible (batch, query, key)`` is false.
     """
     if key.wicket is None or key.boundary is None or key.last_in_over is None:
-        raise ValueError("key balls need the flags wicket, boundary and last_in_over")
+        raise ValueError(
+            "relations to key balls require the flags wicket, boundary and last_in_over"
+        )
 
     def same(name: str) -> Tensor:
         return getattr(query, name)[:, :, None] == getattr(key, name)[:, None, :]  # type: ignore[no-any-return]  # tensors compare to tensors

@@ -140,7 +140,7 @@ def load_predictor(model: str | os.PathLike[str] | None = None) -> TrainedPredic
             and (scale == "whole" or sizes.hidden_dim % heads == 0)
             for scale, heads in sizes.heads.items()
         ):
-            raise ValueError("its scales and their heads are others")
+            raise ValueError("its scales or their heads differ from those of this model")
         # A JSON object need not preserve the order of layers and nodes, so the order of NODES is
         # used.
         network = FullModel(replace(sizes, graph=NODES))
@@ -171,7 +171,7 @@ def checked_checkpoint(
     if format_number != number:
         newer = isinstance(format_number, int) and format_number > number
         raise CheckpointError(
-            f"has format {format_number}, this attnlens reads {number}",
+            f"has format {format_number}, but this attnlens reads only format {number}",
             path=path,
             remedy="update attnlens" if newer else "train it again",
         )
@@ -186,7 +186,11 @@ def checked_checkpoint(
 
 
 def _other_features(path: Path) -> CheckpointError:
-    return CheckpointError("was trained on other features", path=path, remedy="train it again")
+    return CheckpointError(
+        "was trained on features that this version does not compute",
+        path=path,
+        remedy="train it again",
+    )
 
 
 def tensors_under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -222,14 +226,14 @@ def check_card(card: Any) -> Json:
         AttributeError, TypeError, ValueError: a member has the wrong type.
     """
     if not isinstance(card, dict):
-        raise ValueError("its card is no table")
+        raise ValueError("its card is not a JSON object")
     for name in _DATES:
         datetime.date.fromisoformat(card.get(name) or "2000-01-01")
     lists = [(name, card.get(name, []), kind) for name, kind in _LISTS.items()]
     lists += [(f"earned {scale}", names, str) for scale, names in card.get("earned", {}).items()]
     for name, value, kind in lists:
         if not isinstance(value, list) or not all(isinstance(member, kind) for member in value):
-            raise ValueError(f"its {name} are no list of the kind {kind.__name__}")
+            raise ValueError(f"its {name} are not a list of {kind.__name__} values")
     return dict(card)
 
 
@@ -327,7 +331,7 @@ def ratings_of(tensors: dict[str, Tensor], until: str | None, kinds: Sequence[st
         if not table.rating.shape == table.precision.shape == (len(table.keys), len(OUTCOMES)) or (
             len(table.balls) != len(table.keys)
         ):
-            raise ValueError(f"its ratings of the kind {name} do not fit each other")
+            raise ValueError(f"its {name} ratings have shapes that do not fit together")
     names, keys = (words_of(tensors[f"ratings.alias_{part}"]) for part in ("names", "keys"))
     ratings.aliases = dict(zip(names, keys, strict=True))
     ratings.until = None if until is None else datetime.date.fromisoformat(until)
@@ -365,7 +369,7 @@ def person_called(name: str, match: Match, predictor: TrainedPredictor, option: 
     if written.lower().startswith(_NEW) and written[len(_NEW) :].strip():
         return Player(written[len(_NEW) :].strip())
     if not written:
-        raise InputError(f"{option} names nobody", remedy="give a name")
+        raise InputError(f"{option} is empty", remedy="give the name of a player")
     players, rated = people_of(match), rated_players(predictor)
     called = find_players(written, players, rated)
     if len(called) == 1:
@@ -377,15 +381,16 @@ def person_called(name: str, match: Match, predictor: TrainedPredictor, option: 
         rest = len(names) - _MAX_LISTED_NAMES
         more = f" and {rest} more" if rest > 0 else ""
         raise InputError(
-            f"{option} {written!r} fits {', '.join(names[:_MAX_LISTED_NAMES])}{more}",
-            remedy="write the whole name, or the registry id",
+            f"{option} {written!r} matches several players: "
+            f"{', '.join(names[:_MAX_LISTED_NAMES])}{more}",
+            remedy="write the whole name, or the id in the registry",
         )
     similar = _nearest(written.casefold(), {player.name for player in (*players, *rated)})
     phrase = "the nearest known name is" if len(similar) == 1 else "the nearest known names are"
     suggestion = f"{phrase} {', '.join(similar)}" if similar else "no known name is near"
     raise InputError(
         f"{option}: nobody in the match or the ratings is called {written!r}; {suggestion}",
-        remedy="write the name as the match files do; for a debutant, new:NAME",
+        remedy="write the name as in the match files; for a debutant, write new:NAME",
     )
 
 
@@ -426,9 +431,9 @@ def refuse_wrong_side(match: Match, innings: Innings, player: Player, option: st
     teams = sides_of(match, player)
     if teams and own not in teams:
         raise InputError(
-            f"{player} plays for {' and '.join(sorted(teams))}, and {own} {does} in innings "
-            f"{innings.number}",
-            remedy="name another",
+            f"{player} plays for {' and '.join(sorted(teams))}, but {own} {does} in "
+            f"innings {innings.number}",
+            remedy="name another player",
         )
 
 

@@ -442,7 +442,7 @@ class WinModel:
             "quantiles": N_QUANTILES,
         }
         if any(arrays[name].shape != (size,) for name, size in sizes.items()):
-            raise ValueError("its value of states has another shape")
+            raise ValueError("its table of state values has the wrong shape")
         return cls(**arrays, last_over=last_over)
 
 

@@ -175,7 +175,7 @@ def window_for(match: Match, reference: BallReference, predictor: TrainedPredict
         raise BallNotFoundError(
             f"delivery {reference.index} of innings {innings.number} has not been bowled in this "
             "file",
-            remedy="name a ball that it has",
+            remedy="name a ball that was bowled",
         )
     arrays = encode_innings(match, innings, predictor.ratings, predictor.base)
     return cut_window(match, innings, arrays, reference.index)

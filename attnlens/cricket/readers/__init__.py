@@ -72,12 +72,12 @@ def read_match(source: str | PathLike[str], *, growing: bool = False) -> Match:
         match = next(matches, None)
         second = None if file.selected_id is not None else next(matches, None)
     if match is None:
-        raise file.wrong("has no match")
+        raise file.wrong("contains no match")
     if second is not None:
         raise file.wrong(
-            f"holds several matches ({quoted(match.match_id)}, {quoted(second.match_id)}, ...)",
-            f"name one, such as {file.display}{MEMBER_SEPARATOR}{match.match_id}, "
-            "or list them with `attnlens match`",
+            f"contains several matches ({quoted(match.match_id)}, {quoted(second.match_id)}, ...)",
+            f"name one, such as {file.display}{MEMBER_SEPARATOR}{match.match_id}; "
+            "`attnlens match` lists them",
         )
     return match
 
@@ -105,7 +105,7 @@ def read_matches(
         InputError: ``on_error`` is neither ``stop`` nor ``skip``.
     """
     if on_error not in ("stop", "skip"):
-        raise InputError(f"on_error is {quoted(on_error)}; it is stop or skip")
+        raise InputError(f"on_error is {quoted(on_error)}, but must be stop or skip")
     location = source_of(source)
     if not location.is_collection:
         open_one(location)
@@ -145,7 +145,7 @@ def _files(source: Source, refused: list[MatchFileError] | None) -> Iterator[Mat
                 raise
             refused.append(error)
     if is_empty:
-        raise MatchFileError("there are no match files in it", path=source.path)
+        raise MatchFileError("there are no match files in this folder or zip", path=source.path)
 
 
 def member_names(path: str | PathLike[str]) -> list[str]:
@@ -178,9 +178,9 @@ def format_of(file: MatchFile) -> Format:
         return form
     if kaggle.is_results_table(file):
         raise MatchFileError(
-            "this table has the results; the balls are in the deliveries file beside it",
+            "this table contains only the results; the balls are in the deliveries file next to it",
             path=file.display,
-            remedy="give that file",
+            remedy="give the deliveries file",
         )
     raise MatchFileError(
         f"{looks_like(file.data[: 2**20] if file.size < 2**24 else file.head, file.display)}, "
@@ -229,7 +229,7 @@ def matches_to_learn(
     if not number:
         reason = f" ({skipped[0].problem})" if skipped else ""
         raise InputError(
-            f"holds no match to learn from{reason}",
+            f"contains no match to update the ratings with{reason}",
             path=os.fspath(sources[0]),
             remedy="give match files, a folder or a zip of them",
         )
@@ -284,8 +284,8 @@ class History:
                 self._matches = tuple(self._matches)
                 if not self._matches:
                     raise InputError(
-                        "the history holds no match, or was read to its end before",
-                        remedy="give a list of matches, or what reads them anew",
+                        "the history contains no match, or its iterator was already used up",
+                        remedy="give a list of matches instead of an iterator",
                     )
         return iter(self._matches)
 
@@ -293,8 +293,8 @@ class History:
         self.skipped = []
         yield from matches_to_learn(self._sources, self.skipped, self._report)
         if self.skipped:
-            lost = f"{count(len(self.skipped), 'file')} of the history cannot be read"
-            self._tell(f"{lost}, and taught nothing, such as {self.skipped[0]}")
+            lost = f"{count(len(self.skipped), 'file')} of the history could not be read"
+            self._tell(f"{lost} and did not update the ratings, such as {self.skipped[0]}")
 
     def is_same(self, source: Iterable[Match] | File) -> bool:
         """Return whether ``source`` is this history's path or object, or holds the same matches."""
@@ -404,7 +404,7 @@ class Growing:
     def _news(self, match: Match) -> News | None:
         balls, before = _balls(match), {} if self._latest is None else _balls(self._latest)
         if not balls and before:
-            self.error = MatchFileError("holds no ball any more", path=self.source)
+            self.error = MatchFileError("contains no ball any more", path=self.source)
         another = self._latest is not None and self._latest.match_id != match.match_id
         if another:
             before = {}
@@ -422,7 +422,7 @@ class Growing:
             self._refusal = None if previous is None else _refusal(previous, news.match)
         problem = None
         if self.settled and not self.is_there:
-            problem = f"{name}: is not there any more"
+            problem = f"{name}: the file no longer exists"
         elif self.error is not None:
             problem = self.error.without_folder()
         elif self._refusal is not None:
@@ -460,8 +460,8 @@ def _refusal(before: Match, after: Match) -> str | None:
         same = before.innings[0].batting_team == after.innings[0].batting_team
     if not same:
         day = "" if after.date is None else f", {after.date.isoformat()}"
-        return f"holds another match now ({' v '.join(after.teams) or after.match_id}{day})"
+        return f"contains another match now ({' v '.join(after.teams) or after.match_id}{day})"
     were, are = (sum(len(side.deliveries) for side in match.innings) for match in (before, after))
     if are < were - _MAX_BALLS_CORRECTED:
-        return f"holds {are} balls, where there were {were}"
+        return f"contains {are} balls now, fewer than the {were} before"
     return None

@@ -70,7 +70,10 @@ class People(dict[str, Player]):
     def notes(self) -> list[str]:
         if not self.unregistered:
             return []
-        return [f"no registry id for {', '.join(self.unregistered[:5])}: known by name"]
+        return [
+            "players without an id in the registry are identified by name: "
+            f"{', '.join(self.unregistered[:5])}"
+        ]
 
 
 @dataclass
@@ -149,7 +152,9 @@ class InningsDraft:
         if actual_delivery is None:
             actual_delivery = actual
         elif actual_delivery != actual:
-            self._odd(f"ball {label} has actual_delivery {actual_delivery}, by rule {actual}")
+            self._odd(
+                f"ball {label} has actual_delivery {actual_delivery}, but the rules give {actual}"
+            )
         kinds, legal, fallen = _NO_EXTRAS, True, 0
         if extras or wickets:
             occurred = {kind: runs for kind, runs in (extras or _NO_EXTRAS).items() if runs}
@@ -193,12 +198,12 @@ class InningsDraft:
         """Return the label in the file. Restore a last zero that a spreadsheet removed (0.10)."""
         if self.labels_count_legal:
             if label != actual:
-                self._odd(f"ball {actual} by count is labelled {label}")
+                self._odd(f"ball {actual}, counted by legal balls, has the label {label}")
         elif label == by_rule.rstrip("0"):
             self.restored.append(by_rule)
             return by_rule
         else:
-            self._odd(f"ball {by_rule} by position is labelled {label}")
+            self._odd(f"ball {by_rule}, counted by position, has the label {label}")
         return label
 
     def _odd(self, text: str) -> None:
@@ -294,12 +299,16 @@ class MatchDraft:
                 # There are no declarations if each side bats once, so None becomes False.
                 innings.declared = bool(innings.declared)
         if not self.stated.exact:
-            self.notes.append("penalty runs outside a delivery are not in this format: taken as 0")
+            self.notes.append(
+                "this format does not contain penalty runs awarded outside a delivery, so "
+                "they count as 0"
+            )
         for innings in self.innings:
             if innings.restored:
                 self.notes.append(
-                    f"innings {innings.number}: {listing(innings.restored)} had lost a last zero, "
-                    "as spreadsheets do: put right from the order of the rows"
+                    f"innings {innings.number}: the labels {listing(innings.restored)} had lost "
+                    "a final zero, as happens in spreadsheets; they were restored from the "
+                    "order of the rows"
                 )
         scans = [innings.build(balls_per_over) for innings in self.innings]
         made: dict[str, Any] = {
@@ -349,7 +358,9 @@ class MatchDraft:
             by_over.pop(innings.last_over, None)
             lengths.update(by_over.values())
         usual = lengths.most_common(1)[0][0] if lengths else 6
-        self.notes.append(f"balls per over are not in the file: {usual} from the overs bowled")
+        self.notes.append(
+            f"the file does not give the balls per over; {usual} follows from the overs bowled"
+        )
         return usual
 
     def _settle_length(self, balls_per_over: int) -> None:
@@ -366,14 +377,15 @@ class MatchDraft:
                 self.match_type = "T20"
                 self.overs = _TWENTY
                 self.notes.append(
-                    "match type is not in the file: T20, as an innings had 20 overs and none more"
+                    "the file does not give the match type; it is taken as T20, because an "
+                    "innings had 20 overs and none had more"
                 )
             else:
-                self.notes.append("match type and overs a side are not in the file")
+                self.notes.append("the file gives neither the match type nor the overs a side")
         elif self.match_type in _TWENTY_OVER_TYPES and (self.overs is None or self.overs > _TWENTY):
             statement = "has no overs a side" if self.overs is None else f"says {self.overs} overs"
             self.notes.append(
-                f"the file {statement}: taken as {_TWENTY}, as its type is a twenty-over match"
+                f"the file {statement}; {_TWENTY} is used, because its type is a twenty-over match"
             )
             self.overs = _TWENTY
 
@@ -412,12 +424,12 @@ class MatchDraft:
             if innings.target is None and position:
                 innings.target = self.innings[position - 1].total + 1
                 self.notes.append(
-                    f"innings {innings.number} has no target in the file: "
-                    f"{innings.target}, one more than the super over before it"
+                    f"innings {innings.number} has no target in the file; {innings.target} is "
+                    "used, one more than the super over before it"
                 )
         if unmarked:
             self.notes.append(
-                "super overs are not marked in the file: innings 3 and up are taken so"
+                "the file does not mark super overs; innings 3 and later are treated as super overs"
             )
 
     def _settle_targets(self, balls_per_over: int) -> None:
@@ -428,21 +440,22 @@ class MatchDraft:
         method = self.outcome.get("method")
         if second.target is None:
             if method is not None:
-                self.notes.append(f"innings 2 has no target in the file ({method} changed it)")
+                self.notes.append(f"innings 2 has no target in the file, and {method} changed it")
                 return
             second.target = first.total + 1
             caution = "" if self.stated.method_known else ", unless rain changed it"
             self.notes.append(
-                f"innings 2 has no target in the file: {second.target}, "
-                f"one more than innings 1{caution}"
+                f"innings 2 has no target in the file; {second.target} is used, one more "
+                f"than innings 1{caution}"
             )
         passed = second.deliveries and second.deliveries[-1].score_before >= second.target
         if passed and second.target != first.total + 1:
             second.set_later = Facts.not_none(runs=second.target, balls=second.target_balls)
             second.target, second.target_balls, method = first.total + 1, None, None
             self.notes.append(
-                f"innings 2 passed the target {second.set_later['runs']} and went on: it was set "
-                f"after the chase began; {second.target}, one more than innings 1, stands for it"
+                f"innings 2 passed the target {second.set_later['runs']} and continued, so "
+                f"that target was set after the chase began; {second.target} is used "
+                "instead, one more than innings 1"
             )
         if second.target_balls is None and self.overs is not None and method is None:
             second.target_balls = self.overs * balls_per_over
@@ -453,6 +466,6 @@ def _perhaps_miscounted(scans: list[InningsScan]) -> Iterator[str]:
         words, odd = scan.odd_overs()
         if odd and scan.may_be_miscounted(odd):
             yield (
-                f"innings {scan.innings.number}: {words}: the umpires may have miscounted, "
-                "which is not in this format"
+                f"innings {scan.innings.number}: {words}; the umpires may have miscounted, "
+                "but this format does not say so"
             )

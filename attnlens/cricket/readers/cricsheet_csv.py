@@ -133,7 +133,10 @@ def _build(
             raise row
         if builder is None:
             if seen_before:
-                raise table.wrong(f"rows of match {quoted(match_id)} come back after another's")
+                raise table.wrong(
+                    f"the rows of match {quoted(match_id)} are interrupted by those of another "
+                    "match"
+                )
             builder = begin(table, str(match_id), row)
         builder.add(row)
         lines.append(table.line)
@@ -185,19 +188,19 @@ class Table:
         except csv.Error as error:
             if "new-line character" in str(error):
                 ends = "save it with lines that end in LF or CRLF"
-                raise self.wrong("its lines end in a carriage return alone", ends) from None
+                raise self.wrong("its lines end in a carriage return only", ends) from None
             raise self.wrong(f"this line is not CSV: {error}") from None
         except UnicodeDecodeError:
             raise self._not_text() from None
         self.header = [name.strip() for name in first]
         if len(first) > _MAX_COLUMNS:
-            raise self.wrong(f"the header has {len(first)} columns; its line may not end")
+            raise self.wrong(f"the header has {len(first)} columns; its line may have no end")
         missing = [name for name in required if name not in self.header]
         if missing:
             raise self.wrong(f"columns are missing: {', '.join(missing)}")
         twice = {name for name in self.header if name and self.header.count(name) > 1}
         if twice:
-            raise self.wrong(f"a column comes twice: {', '.join(sorted(twice))}")
+            raise self.wrong(f"a column appears twice: {', '.join(sorted(twice))}")
 
     @property
     def line(self) -> int:
@@ -234,7 +237,7 @@ class Table:
                 fields.append("")
                 yield fields
             elif fields:
-                cut = "the file may be cut short; get it again" if len(fields) < width else None
+                cut = "the file may be cut short; fetch it again" if len(fields) < width else None
                 yield self.wrong(f"this row has {len(fields)} fields, the header {width}", cut)
 
     def by_match(self, id_column: str) -> Iterator[tuple[str | None, Row]]:
@@ -416,11 +419,13 @@ class BallRows:
     ) -> tuple[Wicket, ...]:
         kind = kind.strip()
         if not kind and out.strip():
-            raise self.wrong(f"{prefix}player_dismissed is set, and {prefix}wicket_type is blank")
+            raise self.wrong(f"{prefix}player_dismissed is set, but {prefix}wicket_type is blank")
         if not kind:
             return ()
         if not out.strip():
-            raise self.wrong(f"{prefix}wicket_type is {quoted(kind)}, and no one is out")
+            raise self.wrong(
+                f"{prefix}wicket_type is {quoted(kind)}, but {prefix}player_dismissed is blank"
+            )
         return (Wicket(kind, self.draft.people[out], tuple(fielders)),)
 
     def build(self) -> Match:
@@ -468,7 +473,7 @@ class Csv2Reader:
             draft.dates = dates
             draft.stated.info["dates"] = [day.isoformat() for day in dates]
         if "fielder_1" not in table.header:
-            notes.append("fielders are not in this version of the format")
+            notes.append("this version of the format does not contain fielders")
         return BallRows(
             draft,
             table.picker(_OF_A_BALL),
@@ -494,14 +499,18 @@ class Csv2Reader:
         if info is not None:
             if info.match_id in (None, match_id):
                 return info
-            notes.append(f"the _info.csv beside it is of match {info.match_id}: not used")
+            notes.append(
+                f"the _info.csv file next to the match is of match {info.match_id} and was not used"
+            )
             return None
         # The match id comes from the file. A separator in it could lead to another folder.
         plain = not {"/", "\\"} & set(match_id)
         info_file = self._file.sibling(f"{match_id}_info.csv") if plain else None
         if info_file is not None:
             return read_info(*info_file)
-        notes.append("there is no _info.csv beside it: result, toss and ids are not known")
+        notes.append(
+            "there is no _info.csv file next to the match, so result, toss and ids are unknown"
+        )
         return None
 
     def _dates(self, table: Table, text: str, notes: list[str]) -> tuple[datetime.date, ...]:
@@ -511,9 +520,12 @@ class Csv2Reader:
         if is_rewritten(text):
             day_first = self._day_first is not False
             order = "day first" if day_first else "month first"
-            why = "a guess" if self._day_first is None else "as other dates in the file show"
+            why = (
+                "which is a guess" if self._day_first is None else "as other dates in the file show"
+            )
             notes.append(
-                f"start_date is {quoted(text)}, as a spreadsheet writes it: read {order}, {why}"
+                f"start_date is {quoted(text)}, as spreadsheets write dates; it was read "
+                f"{order}, {why}"
             )
         date = date_from(text, day_first=day_first)
         if date is None:
@@ -561,11 +573,11 @@ def match_of(file: MatchFile) -> Match:
     builder = BallRows(draft, lambda row: _as_csv2(row, draft.teams, wrong), wrong, info)
     for line, row in rows:  # noqa: B007  # `wrong` reads it
         builder.add(row)
-    draft.notes.append("a ball of this format has room for one wicket only")
+    draft.notes.append("this format can contain only one wicket per ball")
     if rows and len(rows[0][1]) == _FIELDS_OF_A_BALL:
-        draft.notes.append("fielders are not in this version of the format")
+        draft.notes.append("this version of the format does not contain fielders")
     if not info.registry:
-        draft.notes.append("the file has no registry of people: players are known by name")
+        draft.notes.append("the file has no registry of people, so players are identified by name")
     try:
         return builder.build()
     except ImpossibleMatchError as error:
@@ -579,7 +591,7 @@ def _as_csv2(row: list[str], teams: tuple[str, ...], wrong: WrongHere) -> list[s
         raise wrong(f"batting_team is {quoted(batting)}; the teams are: {names}")
     bowling = next((team for team in teams if team != batting), None)
     if bowling is None:
-        raise wrong(f"the file names one team only: {batting}")
+        raise wrong(f"the file names only one team: {batting}")
     *ball, kind, out = row[4:_FIELDS_OF_A_BALL]
     actual, non_boundary, *fielders = row[_FIELDS_OF_A_BALL:] or ("", "")
     one_wicket = [kind, out, "", ""]
@@ -592,7 +604,7 @@ def _keep(rows: list[_NumberedRow], row: list[str], line: int, file: MatchFile) 
     if kind == "penalty_runs":
         # The documentation of the format names this row but does not describe its fields.
         raise wrong(
-            "penalty runs are in a row whose fields are not documented, and a total without "
+            "penalty runs are in a row with undocumented fields, and a total without "
             "them would be wrong",
             "give this match as JSON",
         )
@@ -601,7 +613,7 @@ def _keep(rows: list[_NumberedRow], row: list[str], line: int, file: MatchFile) 
     if len(row) not in (_FIELDS_OF_A_BALL, _FIELDS_FROM_1_8):
         raise wrong(
             f"a ball row of {len(row)} fields, not {_FIELDS_OF_A_BALL} or {_FIELDS_FROM_1_8}",
-            "the file may be cut short; get it again",
+            "the file may be cut short; fetch it again",
         )
     if len(rows) == MAX_BALLS_AN_INNINGS * 4:
         raise wrong("has more balls than a match")

@@ -165,7 +165,9 @@ class InfoRows:
         rest = values[1] if len(values) > 1 else ""
         if key == "registry":
             if len(values) != 3:
-                raise self._wrong("a registry row is info,registry,people,NAME,ID", line)
+                raise self._wrong(
+                    "a registry row must have the form info,registry,people,NAME,ID", line
+                )
             people = self.info.setdefault("registry", {"people": {}})["people"]
             self._set(people, rest, values[2].strip(), "registry.people")
         elif key == "team":
@@ -264,8 +266,8 @@ def read_info(display: str, data: bytes, other: OtherRow | None = None) -> InfoR
                     info.version = tuple(number for number in numbers if number is not None)
             elif kind == "info":
                 if len(row) < 3:
-                    remedy = "the file may be cut short; get it again"
-                    raise wrong("an info row has a key and a value", remedy)
+                    remedy = "the file may be cut short; fetch it again"
+                    raise wrong("an info row must have a key and a value", remedy)
                 info.add(row[1].strip(), row[2:], reader.line_num)
             elif other is not None:
                 other(row, reader.line_num)
@@ -303,7 +305,7 @@ def match_of(file: MatchFile) -> Match:
     except DoubledKey as error:
         raise _key_twice(file, text, error) from None
     except RecursionError:
-        raise file.wrong("nested far deeper than a match") from None
+        raise file.wrong("contains JSON that is nested far deeper than a match") from None
     except JsonValueError as wrong:
         location = place_in_words(document, wrong.path, _PART_NOUNS)
         line = line_of(text, wrong.path) if wrong.path else None
@@ -338,7 +340,7 @@ def _parse(text: str, file: MatchFile) -> Json:
         and sum(map(text.count, "{[,")) > len(text) // _MIN_BYTES_PER_VALUE
     ):
         # A file of empty lists and objects would need many times its size in memory.
-        raise file.wrong("is little but brackets and commas, not a match")
+        raise file.wrong("consists mostly of brackets and commas and is not a match")
     try:
         document = json.loads(
             text,
@@ -348,14 +350,14 @@ def _parse(text: str, file: MatchFile) -> Json:
         )
     except json.JSONDecodeError as error:
         if error.pos >= len(text.rstrip()):
-            cut = "the file may be cut short; get it again"
+            cut = "the file may be cut short; fetch it again"
             raise file.wrong("the JSON ends too early", cut, line=error.lineno) from None
         problem = f"this is not valid JSON: {error.msg}"
-        raise file.wrong(problem, "get the file again", line=error.lineno) from None
+        raise file.wrong(problem, "fetch the file again", line=error.lineno) from None
     except ValueError as error:
         raise file.wrong(f"this is not valid JSON: {error}") from None
     if not isinstance(document, dict):
-        raise file.wrong("a JSON list, not a Cricsheet match", "give one match per file")
+        raise file.wrong("contains a JSON list, not a Cricsheet match", "give one match per file")
     if not any(key in document for key in _KEYS_OF_A_MATCH):
         keys = ", ".join(quoted(key) for key in list(document)[:5]) or "no keys"
         raise file.wrong(
@@ -366,7 +368,7 @@ def _parse(text: str, file: MatchFile) -> Json:
         try:
             json.dumps(document, ensure_ascii=False).encode()
         except UnicodeEncodeError:
-            raise file.wrong("a \\u escape in it is half a character") from None
+            raise file.wrong("a \\u escape in it stands for half of a character") from None
     return document
 
 
@@ -383,17 +385,17 @@ def _match(document: Json, file: MatchFile) -> Match:
         if info.number(key) == 0:
             raise info.wrong("is 0", key)
     if not info.inner("registry").inner("people").value:
-        notes.append("the file has no registry of people: players are known by name")
+        notes.append("the file has no registry of people, so players are identified by name")
     missing = [key for key in ("match_type", "dates", "teams") if not facts[key]]
     notes += [f"info.{key} is missing" for key in missing]
     since = _ACTUAL_DELIVERY_SINCE
     stated = Stated(meta.value, info.value, exact=True, actual_delivery_since=since)
     draft = MatchDraft(file.stem, file.display, notes=notes, stated=stated, **facts)
     if "innings" not in document:
-        raise root.wrong("innings are missing; this may be only part of a match")
+        raise root.wrong("innings are missing; this may be only a part of a match")
     every_innings = root.objects("innings")
     if len(every_innings) > MAX_INNINGS:
-        raise root.wrong(f"are {len(every_innings)}; no match has so many", "innings")
+        raise root.wrong(f"are {len(every_innings)}, more than any match has", "innings")
     for number, innings in enumerate(every_innings, 1):
         draft.innings.append(_innings(innings, number, draft))
     return draft.build()
@@ -402,12 +404,14 @@ def _match(document: Json, file: MatchFile) -> Match:
 def _version_notes(meta: JsonObject) -> list[str]:
     version = meta.text("data_version")
     if version is None:
-        return ["the file does not say its data version: read as 1.x"]
+        return ["the file does not give its data version; it was read as version 1.x"]
     major, minor, *_ = (*version.split("."), "")
     if major != "1":
         raise meta.wrong(f"is {quoted(version)}; attnlens reads Cricsheet JSON 1.x", "data_version")
     if (whole_number(minor, 6) or 0) > _NEWEST_MINOR:
-        return [f"data version {version} is newer than 1.{_NEWEST_MINOR}: read as that"]
+        return [
+            f"data version {version} is newer than 1.{_NEWEST_MINOR} and was read as that version"
+        ]
     return []
 
 
@@ -437,7 +441,7 @@ def _innings(innings: JsonObject, number: int, match: MatchDraft) -> InningsDraf
         powerplays=tuple(map(_powerplay, innings.objects("powerplays"))),
     )
     match.notes += [
-        f"innings {number}: the umpires miscounted over {over}, as the file says"
+        f"innings {number}: according to the file, the umpires miscounted over {over}"
         for over in sorted(draft.miscounted)[:_MAX_NOTES]
     ]
     match.notes += [

@@ -52,10 +52,10 @@ class Archive:
         except OSError as error:
             raise unreadable(path, error) from None
         except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
-            raise MatchFileError(f"not a zip that can be opened: {error}", path=path) from None
+            raise MatchFileError(f"is not a zip that can be opened: {error}", path=path) from None
         entries = [entry for entry in self._zip.infolist() if not entry.is_dir()]
         if len(entries) > _MAX_MEMBERS:
-            raise MatchFileError(f"has more than {_MAX_MEMBERS} members", path=path)
+            raise MatchFileError(f"contains more than {_MAX_MEMBERS} files", path=path)
         times = Counter(_normal(entry.filename) for entry in entries)
         self._twice = {name for name, count in times.items() if count > 1}
         self._entries = {entry.filename: entry for entry in entries}
@@ -78,21 +78,25 @@ class Archive:
     def size_of(self, member: str) -> int:
         parts = PurePosixPath(member.replace("\\", "/")).parts
         if not parts or parts[0] == "/" or ".." in parts or ":" in parts[0]:
-            raise self._wrong(member, "this member's name leads out of the zip; it is not read")
+            raise self._wrong(
+                member, "the name of this file in the zip leads out of the zip, so it is not read"
+            )
         entry = self._entries.get(member)
         if entry is None:
-            raise self._wrong(member, "the zip has no such member", "list it with unzip -l")
+            raise self._wrong(
+                member, "the zip contains no such file", "list its files with unzip -l"
+            )
         if _normal(member) in self._twice:
-            raise self._wrong(member, "the zip has two members of this name")
+            raise self._wrong(member, "the zip contains two files of this name")
         if stat.S_ISLNK(entry.external_attr >> 16):
-            raise self._wrong(member, "is a link, which is not followed")
+            raise self._wrong(member, "is a symbolic link, which attnlens does not follow")
         if entry.flag_bits & _ENCRYPTED:
             raise self._wrong(member, "is encrypted", "unpack it first")
         if entry.file_size > _RATIO_APPLIES_FROM and (
             entry.file_size > _MAX_MEMBER_RATIO * max(entry.compress_size, 1)
         ):
             times = f"{_MAX_MEMBER_RATIO} times its size"
-            raise self._wrong(member, f"unpacks to more than {times}, as no match does")
+            raise self._wrong(member, f"unpacks to more than {times}, which no match file does")
         return entry.file_size
 
     def _wrong(self, member: str, problem: str, remedy: str | None = None) -> MatchFileError:
@@ -185,7 +189,7 @@ class MatchFile:
 
     def __post_init__(self) -> None:
         if self.size > _MAX_TABLE_BYTES:
-            raise self.wrong(f"larger than {_MAX_TABLE_BYTES // 2**30} GB")
+            raise self.wrong(f"is larger than {_MAX_TABLE_BYTES // 2**30} GB")
 
     @property
     def stem(self) -> str:
@@ -214,7 +218,7 @@ class MatchFile:
             except OSError as error:
                 raise unreadable(self.display, error) from None
         if max(self.size, len(data)) > _MAX_BYTES:
-            problem = f"larger than {_MAX_BYTES // 2**20} MB, which no match is"
+            problem = f"is larger than {_MAX_BYTES // 2**20} MB, which no match file is"
             raise self.wrong(problem, "split it into one file per match")
         return data
 
@@ -342,13 +346,13 @@ def _open_path(path: Path, match_id: str | None = None) -> MatchFile:
     status = _status(path)
     if stat.S_ISDIR(status.st_mode):
         raise MatchFileError(
-            "this is a folder, not a match file",
+            "is a folder, not a match file",
             path=path,
-            remedy="name a file in it, or list them with `attnlens match`",
+            remedy="name a file in it; `attnlens match` lists the matches",
         )
     # Opening a pipe or a device could block for ever.
     if not stat.S_ISREG(status.st_mode):
-        raise MatchFileError("not a regular file", path=path)
+        raise MatchFileError("is not a regular file", path=path)
 
     def sibling_file(name: str) -> MatchFile | None:
         other = path.with_name(name)
@@ -409,7 +413,7 @@ def _in_folder(folder: Path) -> Iterator[FileOrError]:
             else:
                 yield _or_error(partial(_open_path, entry))
         elif _is_expected(name) and not entry.exists():
-            yield MatchFileError("a link to a file that is not there", path=entry)
+            yield MatchFileError("is a link to a file that does not exist", path=entry)
 
 
 def _in_inner_folder(folder: Path) -> Iterator[FileOrError]:

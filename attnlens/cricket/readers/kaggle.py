@@ -283,13 +283,13 @@ class _MatchRows:
             stated=Stated(method_known=result is not None),
         )
         self.note(
-            "the columns are those of the IPL tables on Kaggle: a men's match of 20 overs; "
-            "players are known by name"
+            "the columns are those of the Kaggle IPL tables, so the match is read as a "
+            "men's match of 20 overs, and players are identified by name"
         )
 
     def add(self, row: list[str]) -> None:
         if len(self.balls) == MAX_BALLS_AN_INNINGS:
-            raise self._table.wrong(f"more than {MAX_BALLS_AN_INNINGS} balls of one match")
+            raise self._table.wrong(f"more than {MAX_BALLS_AN_INNINGS} balls belong to one match")
         texts = map(str.strip, self._pick(row))
         self.balls.append(dict(zip(self.layout.columns, texts, strict=True)))
         self._lines.append(self._table.line)
@@ -347,19 +347,20 @@ class _MatchRows:
                 unclear += contains
         if contained and apart:
             raise self.wrong(
-                f"batsman_runs contains the extras on {contained} wides, byes and leg byes and "
-                f"does not on {apart} others, so the score cannot be told"
+                f"batsman_runs contains the extras on {contained} wides, byes and leg byes "
+                f"but not on {apart} others, so the score cannot be determined"
             )
         if unclear and not contained and not apart:
             raise self.wrong(
-                "whether batsman_runs contains the extras, as in the rows of 2018 and 2019, "
-                "cannot be told: the match has no wide, bye or leg bye"
+                "it is unknown whether batsman_runs contains the extras, as in the rows of "
+                "2018 and 2019, because the match has no wide, bye or leg bye"
             )
         self._runs_contain_extras = contained > 0
         if contained:
             self.note(
-                "batsman_runs contains the extras, which total_runs adds again: they were "
-                f"taken out of {contained + unclear} balls, so totals are lower than the file's"
+                "batsman_runs contains the extras, and total_runs adds them again; they "
+                f"were subtracted on {contained + unclear} balls, so totals are lower than "
+                "in the file"
             )
 
     def _take_date(self) -> None:
@@ -381,10 +382,13 @@ class _MatchRows:
         for row, partner in zip(self.balls, partners, strict=True):
             row["non_striker"] = partner or UNKNOWN_PLAYER.name
         self.note(
-            "the non-striker is not in this layout: worked out from who batted together"
-            + (f", and not known on {unknown} of {len(self.balls)} balls" if unknown else "")
+            "this layout does not contain the non-striker, who was derived from the "
+            "batters before and after"
+            + (f", and is unknown on {unknown} of {len(self.balls)} balls" if unknown else "")
         )
-        self.note("labels count legal balls: a wide or no-ball shares its label with the next ball")
+        self.note(
+            "the labels count legal balls, so a wide or no-ball has the same label as the next ball"
+        )
 
     def _exchange_teams(self, number: str, rows: Sequence[Row]) -> None:
         """Exchange the teams of a super over if its batters batted for the other team before."""
@@ -394,8 +398,8 @@ class _MatchRows:
             for row in rows:
                 row["batting_team"], row["bowling_team"] = row["bowling_team"], row["batting_team"]
             self.note(
-                f"innings {number} names the other side as batting, and its batters are "
-                f"{rows[0]['batting_team']}'s: the teams were exchanged"
+                f"innings {number} names the wrong side as batting, because its batters "
+                f"play for {rows[0]['batting_team']}; the teams were exchanged"
             )
 
     def _as_csv2(self, row: Row) -> list[str]:
@@ -488,7 +492,7 @@ class _MatchRows:
             raise self.wrong(f"{kinds[0]} is set, and extras is 0")
         if not kinds:
             ball = f"innings {row['innings']}, ball {row['over']}"
-            self.note(f"{ball}: extras of no kind, taken as byes")
+            self.note(f"{ball}: the kind of the extras is missing; they are read as byes")
         if len(kinds) < 2:
             return {kinds[0] if kinds else "byes": extra}
         if len(kinds) > 2 or kinds[0] != "noballs" or extra < 2:
@@ -504,11 +508,11 @@ class _MatchRows:
             map(_team_key, _teams_of(result))
         ):
             other = f"{' v '.join(_teams_of(result))} is the match {draft.match_id}"
-            self.note(f"{other} in the table of results beside it: not used")
+            self.note(f"{other} in the table of results next to it, so that result was not used")
             self.result = result = None
             draft.stated.method_known = False
         if result is None:
-            self.note("there is no result beside it: result and toss are not known")
+            self.note("there is no result next to the match, so result and toss are unknown")
             return
         facts = _facts_of(result, teams)
         for name, fact in facts.items():
@@ -525,13 +529,13 @@ class _MatchRows:
     def _note_limits(self) -> None:
         if self._runs_contain_extras and len(self.draft.innings) > _MAIN_INNINGS:
             self.note(
-                "super overs of 2018 and 2019 lack balls in this layout, mostly those on which "
-                "a wicket fell"
+                "in this layout, super overs of 2018 and 2019 lack balls, mostly those on "
+                "which a wicket fell"
             )
         if self.layout.extras == "kind":
             self.note(
-                "a ball has one kind of extra in this layout: a no-ball that also brought byes may "
-                "be told as byes, and counted as a legal ball"
+                "this layout gives each ball one kind of extra, so a no-ball that also "
+                "brought byes may appear as byes and count as a legal ball"
             )
 
     def _compare_scores(self) -> None:

@@ -106,7 +106,7 @@ def looks_like(data: bytes, display: str) -> str:
         return f"looks like {kind}"
     first = decode_text(data, display).lstrip().partition("\n")[0].strip()
     if first.startswith("version,"):
-        return "looks like the _info.csv that stands beside a match"
+        return "looks like the _info.csv file that belongs to a match"
     return f"looks like text that begins with {quoted(first)}"
 
 
@@ -118,7 +118,7 @@ def runs_in(text: str, column: str, wrong: WrongHere) -> int:
     if runs is None:
         raise wrong(f"{column} is {quoted(text)}, not a number of runs")
     if runs > MAX_RUNS_A_BALL:
-        raise wrong(f"{column} is {runs}, more than a ball can bring")
+        raise wrong(f"{column} is {runs}, more than one ball can bring")
     return runs
 
 
@@ -132,7 +132,7 @@ def over_of(label: str, column: str, wrong: WrongHere) -> int:
     match = _LABEL.fullmatch(label)
     if match is not None and int(match[1]) <= MAX_OVER:
         return int(match[1])
-    raise wrong(f"{column} is {quoted(label)}, not over and ball such as 7.4")
+    raise wrong(f"{column} is {quoted(label)}, not an over and a ball such as 7.4")
 
 
 def number_in(text: str, column: str, minimum: int, maximum: int, wrong: WrongHere) -> int:

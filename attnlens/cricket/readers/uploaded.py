@@ -28,7 +28,7 @@ _BOUNDS: Final = Bounds(
     memory=256 << 20,
     cpu_seconds=30,
     silent_seconds=60,
-    remedy="bring the file of one match",
+    remedy="upload the file of one match",
     answer=4 << 20,
 )
 _MEMORY_PER_BYTE: Final = 10

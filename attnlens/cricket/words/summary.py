@@ -136,7 +136,7 @@ def _read(heatmap: Any) -> _SummaryInput:
         heatmap = _value(heatmap, name) or heatmap
     if not isinstance(heatmap, Mapping | BaseModel):
         raise InputError(
-            f"a heat map is an object, this is {type(heatmap).__name__}",
+            f"a heat map must be a JSON object, but this is {type(heatmap).__name__}",
             remedy='give {"temporal_attention": {...}} or the object inside it',
         )
     try:

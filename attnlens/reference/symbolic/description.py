@@ -217,7 +217,9 @@ class Trace:
         """
         values = {value.symbol: value.values for value in (*self.inputs, *reversed(self.steps))}
         if symbol not in values:
-            raise UnknownNameError(f"no step {symbol!r}; there are {choices(symbol, values)}")
+            raise UnknownNameError(
+                f"there is no step {symbol!r}; the steps are {choices(symbol, values)}"
+            )
         return values[symbol]
 
     @property

@@ -324,14 +324,15 @@ def run(
     arriving = list(tensors_in([*inputs, by_name]))
     if not arriving:
         raise RecordingError(
-            f"{kind}: nothing to run it on; give torch tensors as an example of its input"
+            f"{kind} cannot be run without an input; give torch tensors as an example"
         )
     leaves = {}
     for symbol, tensor in zip(_symbols(arriving, names, kind), arriving, strict=True):
         input_axes = known_axes.get(symbol, (None,) * tensor.dim())
         if len(input_axes) != tensor.dim():
             raise RecordingError(
-                f"axes of {symbol}: {input_axes}, and its shape is {tuple(tensor.shape)}"
+                f"{symbol} has shape {tuple(tensor.shape)}, but its axes are {input_axes}; "
+                "give one axis per dimension"
             )
         lead = ("batch", *input_axes[1:]) if batched and tensor.dim() else input_axes
         leaves[symbol] = graph.leaf(tensor, "input", symbol, axes=lead)
@@ -354,7 +355,9 @@ def run(
     name_repeated(graph)
     steps = tuple(sorted(graph.steps, key=lambda step: step.expression.number))
     if not steps:
-        raise RecordingError(f"{kind}: nothing that it returns depends on the input")
+        raise RecordingError(
+            f"{kind} returns nothing that depends on its input, so there is no equation to show"
+        )
     return ForwardPass(module, leaves, steps, output, batched)
 
 
@@ -368,7 +371,10 @@ def _name(function: Any) -> str:
 
 def _symbols(arriving: Sequence[Tensor], names: Sequence[str], kind: str) -> list[str]:
     if names and len(names) != len(arriving):
-        raise RecordingError(f"{kind}: {len(names)} names for {len(arriving)} tensors that come in")
+        raise RecordingError(
+            f"{kind} has {len(arriving)} input tensors, but {len(names)} names were "
+            "given; give one name per tensor"
+        )
     if names:
         return list(names)
     return ["x"] if len(arriving) == 1 else [f"x_{at}" for at in range(1, len(arriving) + 1)]
