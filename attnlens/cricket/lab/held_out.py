@@ -176,8 +176,8 @@ def held_out(
         in_sample = sum(not match.dates or _in_days(match, began, ended) for match in chosen)
     if in_sample and not allow_in_sample:
         raise refusal(
-            f"{in_sample} of the {len(chosen)} chosen matches are inside the model's training dates "
-            f"({began or '...'} to {ended})",
+            f"{in_sample} of the {len(chosen)} chosen matches are inside the model's training "
+            f"dates ({began or '...'} to {ended})",
             f"choose later matches with --from, or {_IN_SAMPLE}",
         )
     if not matches:
