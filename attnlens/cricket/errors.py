@@ -1,4 +1,4 @@
-"""The errors of cricket, which are subclasses of `attnlens.errors.InputError`.
+"""The errors of the cricket package. All of them are subclasses of `attnlens.errors.InputError`.
 
 ::
 
@@ -24,7 +24,10 @@ class MatchFileError(InputError):
 
 
 class ImpossibleMatchError(MatchFileError):
-    """A match cannot have been played as the file describes it; ``doubt`` says why and where."""
+    """The match cannot have been played as the file describes it.
+
+    ``doubt`` says what is impossible, and where.
+    """
 
     def __init__(
         self, doubt: Doubt, *, path: str | PathLike[str] | None = None, line: int | None = None

@@ -1,9 +1,10 @@
-"""Predictions for one ball with a part of the model's input hidden or replaced.
+"""Compute predictions for one ball while a part of the model's input is hidden or replaced.
 
-The fusion is linear in the vectors of the scales. If one head is changed, the new logits are the
-original logits plus the effect of the change of that scale's vector. If the outcome of a past ball
-is replaced, the ball keeps its position, its players and the scoreboard. The new outcome consists
-of the probabilities that were expected of the ball.
+The model's final layer (the fusion) is linear in the output vectors of the five scales. If one head
+changes, only its scale's vector changes, and the new logits are the original logits plus the effect
+of that change. If the outcome of a past ball is replaced, the ball keeps its position, its players
+and its scoreboard. The outcome is replaced by the outcome probabilities that were expected before
+that ball.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ _ROWS_AT_ONCE: Final = 96
 _RUNS: Final = {
     outcome: int(outcome) if outcome.isdigit() else int(outcome != "W") for outcome in OUTCOMES
 }
-"""The runs that each outcome is counted as."""
+"""For each outcome, the number of runs that it counts as."""
 
 _OUTCOME_FLAGS: Final = ("wicket", "boundary")
 Sets = Sequence[tuple[int, ...]]
@@ -76,7 +77,7 @@ def under_knowledge(
     visible: NDArray[np.bool_],
     knowledge: dict[str, NDArray[np.bool_]],
 ) -> Floats:
-    """Return the outcome probabilities with past balls and other inputs hidden, ``(row, outcome)``.
+    """Return outcome probabilities if past balls and other inputs are hidden, ``(row, outcome)``.
 
     If a player's record is hidden, it is also hidden from the past balls that this player faced or
     bowled.
@@ -87,7 +88,8 @@ def under_knowledge(
         knowledge: for each group of `KNOWLEDGE`, a boolean ``(row,)``, true if the group is
             visible.
     """
-    # The past balls differ with the visible records, so each combination has its own batch row.
+    # The vectors of the past balls depend on which players' records are visible. Each combination
+    # of visible records therefore needs its own row of the batch.
     has_striker, has_bowler = knowledge["striker's record"], knowledge["bowler's record"]
     cases, case = np.unique(has_striker + 2 * has_bowler, return_inverse=True)
     member = case[:, None] == np.arange(len(cases))
@@ -119,9 +121,9 @@ def under_knowledge(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScaleState:
-    """The attention layer of one scale, as it ran on one ball.
+    """The inputs and outputs of one scale's attention layer during a forward pass over one ball.
 
-    The last key is the ball itself, or the null key in a head that counts balls.
+    The last key is the ball itself. In a head that counts balls, the last key is the null key.
 
     Attributes:
         query: ``(1, 1, hidden_dim)``.
@@ -192,14 +194,14 @@ class OneBall:
         return result
 
     def under_masks(self, scale: str, head: int, visible: NDArray[np.bool_]) -> Floats:
-        """Return the probabilities with keys hidden from one head only, ``(mask, outcome)``.
+        """Return the probabilities if keys are hidden from one head only, ``(mask, outcome)``.
 
         The head's other weights are renormalised. The last key (the ball itself, or the null key)
         is never hidden.
 
         Args:
-            visible: a boolean ``(mask, key)`` over the keys of the scale, which are overs on the
-                long scale.
+            visible: a boolean ``(mask, key)``, true for a visible key. The keys are past balls; on
+                the long scale, they are overs.
         """
         state = self.scales[scale]
         own = torch.ones(len(visible), 1, dtype=torch.bool)
@@ -210,7 +212,7 @@ class OneBall:
         return self.with_head(scale, head, read)
 
     def with_head(self, scale: str, head: int, read: Tensor) -> Floats:
-        """Return the probabilities with the output of one head replaced, ``(row, outcome)``.
+        """Return the probabilities if the output of one head is replaced, ``(row, outcome)``.
 
         Args:
             read: the new outputs of the head, ``(row, head width)``.
@@ -237,11 +239,12 @@ def _repeated(count: int, value: Tensor) -> Tensor:
 
 
 class ExpectedOutcomes:
-    """One ball whose past balls can have the expected outcome instead of the actual one.
+    """One ball for which the actual outcomes of past balls can be replaced by the expected ones.
 
-    A past ball with the expected outcome keeps its position, its players and the scoreboard. Its
-    outcome is replaced by the probabilities that were expected of it, with their mean runs and
-    their probability of a boundary. For the relations, the ball is neither a wicket nor a boundary.
+    A past ball whose outcome is replaced keeps its position, its players and its scoreboard. Its
+    outcome becomes the outcome probabilities that were expected before that ball. Its runs become
+    their mean, and its boundary flag becomes the probability of a boundary. When relations between
+    balls are computed, the ball is neither a wicket nor a boundary.
     """
 
     def __init__(self, model: FullModel, batch: Batch) -> None:
@@ -250,7 +253,10 @@ class ExpectedOutcomes:
 
     @cached_property
     def _keys(self) -> tuple[Tensor, Tensor]:
-        """The vectors of the past balls, actual and expected, ``(1, past, hidden_dim)`` each."""
+        """Return the vectors of the past balls with actual outcomes, and with expected outcomes.
+
+        Each tensor is ``(1, past, hidden_dim)``.
+        """
         past = self.batch["sequence"]["past"]
         with torch.no_grad():
             expected = self.model.expected_of_past(past)

@@ -1,16 +1,18 @@
-"""The claims of an explanation: about past balls, about attention of heads, and about other inputs.
+"""The claims of an explanation: about past balls, about the attention of heads, and about other
+inputs.
 
-To test whether past balls mattered, they are hidden from the whole model. To test whether a head's
-attention to balls mattered, they are hidden from that head only. The effect of a ball is compared
-with the usual effect of a ball in the same position (`attnlens.cricket.predictor.predictor`), and
-`attnlens.evidence.trial` gives the verdict. For a set of balls, the part of the effect that
-distance and players explain is subtracted. If the set was chosen by player, only the part that
-distance explains is subtracted.
+To test whether past balls mattered, the balls are hidden from the whole model. To test whether a
+head's attention to balls mattered, the balls are hidden from that head only. The effect of hiding a
+ball is compared with the usual effect for comparable balls (see `places` in
+`attnlens.cricket.predictor.predictor`), and `attnlens.evidence.trial` gives the verdict. For a set
+of balls, the part of the effect that distance and players explain is subtracted first. If the balls
+were chosen because of their player, only the part that distance explains is subtracted.
 
-Inputs other than past balls (`KNOWLEDGE`) are tested here. The effect of such an input is KL(full ‖
-prediction with the input hidden). For the null distribution, the input is first replaced by an
-alternative and then hidden. An alternative is the record of a player with half to twice as many
-rated balls, or the scoreboard of an earlier ball.
+Claims about inputs other than past balls (the groups of `KNOWLEDGE`) are tested in this module. The
+effect of such an input is KL(full prediction ‖ prediction with the input hidden). For the null
+distribution, an alternative takes the place of the input, and is then hidden. An alternative to a
+player's record is the record of another player with half to twice as many rated balls. An
+alternative to the scoreboard is the scoreboard of an earlier ball.
 """
 
 from __future__ import annotations
@@ -66,21 +68,25 @@ from attnlens.evidence.verdict import Q_LEVEL, TOO_FEW_LIKE_IT, Judgement, notic
 from attnlens.files import Floats
 
 _MIN_CARRIED: Final = 0.05
-"""A head with a smaller share of the total effect of the past is shown, but not tested."""
+"""The smallest share of the total effect of hiding the past balls for which a head is tested. A
+head with a smaller share is shown, but not tested.
+"""
 
 OF_PLAYERS: Final[tuple[ClaimKind, ...]] = ("this bowler", "this batter")
 BY_DISTANCE, BY_STRUCTURE = (0,), (0, 1, 2)
-"""The columns of `_structure` that must not explain an effect: distance, or also players."""
+"""Columns of `_structure` whose effects are subtracted before the test: only the distance, or the
+distance and the players.
+"""
 
 _BOUNDARY: Final = (OUTCOME_INDEX["4"], OUTCOME_INDEX["6"])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BallClaim(generic.Claim):
-    """A claim of the explanation, and the balls to hide to test it.
+    """A claim of the explanation, and the balls that are hidden to test it.
 
-    ``removed`` and ``window`` are indices of balls in the innings. Both are empty for a claim about
-    another input.
+    ``removed`` (the hidden balls) and ``window`` (the balls from which control sets are drawn) are
+    indices of balls in the innings. Both are empty if the claim is not about past balls.
     """
 
     kind: ClaimKind
@@ -89,12 +95,16 @@ class BallClaim(generic.Claim):
 
     @property
     def family(self) -> str:
-        """Return ``page``: the p-values of all claims of a page are corrected together."""
+        """Return ``page`` for every claim, because the p-values of all claims of a page are
+        corrected together.
+        """
         return "page"
 
 
 def names_of(balls: Sequence[WindowBall]) -> str:
-    """Return ``ball 7.1`` or ``balls 6.2, 7.1``, oldest first."""
+    """Return the labels of balls in words, oldest first, such as ``ball 7.1`` or ``balls 6.2,
+    7.1``.
+    """
     labels = [ball.label for ball in sorted(balls, key=lambda ball: ball.index)]
     return f"ball{'s' * (len(labels) > 1)} {', '.join(labels)}"
 
@@ -199,10 +209,10 @@ def site_of(scale: str, number: int) -> str:
 
 MAX_ALTERNATIVES: Final = 199
 MIN_ALTERNATIVES: Final = 20
-"""With fewer alternatives, a p-value is not meaningful."""
+"""The smallest number of alternatives from which a p-value is computed."""
 
 _SCOREBOARD_BALLS: Final = 60
-"""The number of past balls whose scoreboards are alternatives."""
+"""The largest number of past balls whose scoreboards are used as alternatives (the latest ones)."""
 
 ONE_GROUND: Final = "no other ground and teams were tried"
 
@@ -213,16 +223,18 @@ _PLAYERS: Final = {
 
 
 def has_record(window: BallWindow, group: str) -> bool:
-    """Return whether the ratings know the player of a group; true for a group without a player."""
+    """Return whether the ratings know the player of a group. A group that is not about a player
+    counts as known.
+    """
     if group not in _PLAYERS:
         return True
     return bool(window.arrays.met[_PLAYERS[group][0]][window.delivery.index - 1])
 
 
 def knowledge_claims(window: BallWindow) -> dict[str, BallClaim]:
-    """Return the claim about each group of `KNOWLEDGE`.
+    """Return a claim for each group of `KNOWLEDGE`, by group.
 
-    There is no claim about the record of a player who is new to the model.
+    If a player is new to the model, there is no claim about that player's record.
     """
     innings, ball = window.innings, window.delivery
     board: ClaimKind = "the scoreboard"
@@ -256,15 +268,16 @@ class Knowledge:
     def predict(
         self, alternatives: Mapping[str, NDArray[np.int64]]
     ) -> tuple[Floats, dict[str, Floats]]:
-        """Return the probabilities with each group of `KNOWLEDGE` hidden, or replaced.
+        """Return the probabilities if each group of `KNOWLEDGE` is hidden, and if it is replaced.
 
         Args:
-            alternatives: for some groups, the result of the method `alternatives`.
+            alternatives: the result of the method `alternatives` for each group that is to be
+                replaced.
 
         Returns:
-            The probabilities with each group hidden, ``(group, outcome)``. For each group of
-            ``alternatives``, the probabilities with each alternative in its place, ``(alternative,
-            outcome)``.
+            First, the probabilities if each group is hidden, ``(group, outcome)``. Second, for each
+            group in ``alternatives``, the probabilities if each alternative replaces the group,
+            ``(alternative, outcome)``.
         """
         rows = len(KNOWLEDGE) + sum(map(len, alternatives.values()))
         graph: Batch = take(self.window.batch["graph_data"], [0] * rows)
@@ -286,8 +299,8 @@ class Knowledge:
     def alternatives(self, group: str, generator: np.random.Generator) -> NDArray[np.int64]:
         """Return the indices of the alternatives for a group, in random order.
 
-        They are rows of a rating table, or positions of earlier balls for the scoreboard. The
-        result is empty if the group has no alternatives.
+        For a player's record, the indices are rows of a rating table. For the scoreboard, they are
+        positions of earlier balls. The result is empty if the group has no alternatives.
         """
         if group == "scoreboard":
             past = len(self.window.past)
@@ -336,14 +349,16 @@ def compare_knowledge(
     trial: Trial[BallClaim],
     choose: Callable[[Floats], tuple[Outcome | None, bool]],
 ) -> tuple[list[ClaimTest[BallClaim]], int]:
-    """Test each group of `KNOWLEDGE` against alternatives of the same kind.
+    """Test the claim about each group of `KNOWLEDGE` by comparing the group with its alternatives.
 
-    The explained outcome of a page is chosen with the group visible. Each alternative is therefore
-    tested on the outcome that would be explained with the alternative's own prediction.
+    The explained outcome of a page is chosen from the prediction with the group visible. To treat
+    an alternative in the same way, its effect is measured on the outcome that would be explained if
+    the prediction came from the alternative.
 
     Args:
-        choose: a function from probabilities ``(11,)`` to the explained outcome (``None`` for the
-            whole distribution), and whether this outcome is less likely than usual.
+        choose: a function that takes probabilities ``(11,)``. It returns the explained outcome
+            (``None`` for the whole distribution), and whether this outcome is less likely than
+            usual.
 
     Returns:
         The tests, and the number of evaluated masks.
@@ -385,10 +400,11 @@ def compare_knowledge(
 def _change_of(
     choose: Callable[[Floats], tuple[Outcome | None, bool]], before: Floats, after: Floats
 ) -> float:
-    """Return how much the explained outcome's log-odds change when an input is hidden.
+    """Return the change of the explained outcome's log-odds if an input is hidden.
 
-    The change is positive if hiding lowers the log-odds. The sign is reversed if the outcome is
-    less likely than usual. For the whole distribution, the change is in nats.
+    The change is positive if hiding lowers the log-odds. If the outcome is less likely than usual,
+    the sign is reversed. If no single outcome is explained, the result is the divergence of the
+    whole distributions, in nats.
     """
     subject, lowers = choose(before)
     if subject is None:
@@ -405,7 +421,9 @@ _BALLS: Final = "balls"
 
 
 def groups_of(window: BallWindow) -> dict[str, list[int]]:
-    """Return the positions of the past balls by group; a ball is in the first group that fits."""
+    """Return the positions of the past balls by group. A ball belongs to the first group that fits
+    it.
+    """
     tests = {
         "this over": "same_over",
         "this bowler to this batter": "same_matchup",
@@ -422,7 +440,8 @@ def groups_of(window: BallWindow) -> dict[str, list[int]]:
 
 
 def contributions_of(predictor: TrainedPredictor, window: BallWindow) -> Contributions:
-    """Return the exact Shapley values of ten groups: four of other inputs, and six of past balls.
+    """Return the exact Shapley values of ten groups: six groups of past balls, and four groups of
+    other inputs.
 
     The values are in units of probability. They sum to the prediction minus the baseline. A group
     without balls has the value zero.
@@ -452,15 +471,16 @@ def gather_evidence(
     *,
     outcome: str | None = None,
 ) -> BallEvidence:
-    """Run every intervention on one ball: for groups, for single balls, and for claims.
+    """Run every intervention for one ball: on groups of inputs, on single past balls, and on the
+    balls of claims.
 
-    Random draws are seeded by the match, the innings and the ball, so the same question has the
-    same answer.
+    Random draws are seeded by the match, the innings and the ball. Two calls with the same
+    arguments therefore give the same result.
 
     Args:
-        outcome: the explained outcome, or ``all`` for the whole distribution; by default, the
-            outcome that `subject_of` chooses. Effects are in nats, for this outcome against all
-            others together, or for the whole distribution.
+        outcome: the explained outcome, or ``all`` for the whole distribution. The default is the
+            outcome that `subject_of` chooses. Effects are in nats. They compare the probability of
+            this outcome with that of all others together, or they compare whole distributions.
     """
     shapley = contributions_of(predictor, window)
     trial = trial_of(predictor, window, reading, outcome=outcome)
@@ -484,11 +504,12 @@ def gather_evidence(
 def with_outcomes_replaced(
     trial: Trial[BallClaim], tests: Sequence[BallClaimTest]
 ) -> list[BallClaimTest]:
-    """Add a second test to supported claims: whether the *outcomes* of their balls matter.
+    """Add a second test to supported claims, which shows whether the *outcomes* of their balls
+    matter.
 
-    In the second test, the outcomes of the balls are replaced by what was expected of them. Only
-    claims about past balls that are supported in the first test are tested again, at the same
-    level.
+    In the second test, the outcomes of the balls are replaced by the outcome probabilities that
+    were expected before each ball. Only claims about past balls that passed the first test are
+    tested again, at the same significance level.
     """
     supported = [
         number
@@ -534,7 +555,7 @@ def trial_of(
     *,
     outcome: str | None = None,
 ) -> Trial[BallClaim]:
-    """Return the `Trial` for the claims about a ball.
+    """Return the `Trial` that tests the claims about a ball.
 
     Args:
         outcome: as in `gather_evidence`.
@@ -544,7 +565,8 @@ def trial_of(
     key = f"{window.match.match_id}/{window.innings.number}/{window.delivery.index}"
     seed = zlib.crc32(key.encode())
     usual, reference = usual_changes(predictor, window, subject, lowers, by_rule=subject == rule)
-    # The mean was measured by hiding balls, so it does not apply if outcomes are replaced.
+    # The usual mean was measured by hiding balls. It does not apply to replaced outcomes, so it is
+    # set to 0.
     replaced = {index: (0.0, deviation) for index, (_, deviation) in usual.items()}
     return Trial(
         _sites(predictor, window, reading),
@@ -577,22 +599,23 @@ def usual_changes(
     *,
     by_rule: bool,
 ) -> tuple[dict[int, tuple[float, float]], ReferenceDistribution | None]:
-    """Return, for each past ball, the usual change when a similar ball is hidden.
+    """Return, for each past ball, the change that hiding a similar ball usually causes.
 
-    The usual change was measured in other innings, on balls at a similar distance and with the same
-    players. It is signed in the claimed direction.
+    The usual change was measured in other innings. A similar ball has a similar distance to the
+    current ball, and agrees in whether the batter and the bowler are those of the current ball. The
+    change is positive in the claimed direction.
 
     Args:
         subject: the explained outcome, or ``None`` for the whole distribution.
         lowers: whether claims say that balls lower the probability of ``subject``.
-        by_rule: whether ``subject`` is the outcome that `subject_outcome` chooses. If so, the usual
-            change was measured on outcomes that were chosen by the same rule. Otherwise it was
-            measured on ``subject`` for all balls.
+        by_rule: whether ``subject`` is the outcome that `subject_outcome` chooses. If it is, the
+            usual change was measured on outcomes that the same rule chose. Otherwise the usual
+            change was measured on ``subject`` for all balls.
 
     Returns:
-        The mean and the standard deviation by index of the past ball, and the distribution of
-        standardised deviations from the mean. The distribution is ``None`` if it was not measured
-        or there is no past ball.
+        First, the mean and the standard deviation of the change, by index of the past ball. Second,
+        the distribution of the standardised deviations from the mean, or ``None`` if it was not
+        measured or if there is no past ball.
     """
     if not window.past:
         return {}, None
@@ -621,7 +644,9 @@ def usual_changes(
 
 
 _NATS_ROW, _CLAIMED_ROW = -2, -1
-"""The rows of the model's tables of effects that are not for a single outcome."""
+"""Rows of the model's tables of effects: for changes of the whole distribution in nats, and for
+claimed changes of the explained outcome.
+"""
 
 
 def rarity_of(
@@ -630,7 +655,10 @@ def rarity_of(
     trial: Trial[BallClaim],
     subject: Outcome | None,
 ) -> dict[int, float | None]:
-    """Return the share of similar balls in other innings whose effect is at least as large.
+    """Return how rare an effect as large as that of each past ball is among similar balls.
+
+    The result is the share of similar balls in other innings whose effect is at least as large, by
+    index of the past ball.
 
     Effects in both directions count. The share is ``None`` for every ball if no distribution was
     measured.

@@ -1,4 +1,4 @@
-"""Explain one ball: read its attention, test the claims, and build the explanation."""
+"""Explain one ball: read the attention, test the claims, and build the explanation."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ _NEVER_MET: Final[Mapping[str, str]] = {
     "striker's record": "unknown striker",
     "bowler's record": "unknown bowler",
 }
-"""The names of these groups for a player who is new to the model and has no record."""
+"""Names that replace the groups' names if the player is new to the model and has no record."""
 
 _KNOWLEDGE_CONTROLS: Final[Mapping[types.ClaimKind, types.Control | None]] = {
     "striker's record": "records of other players",
@@ -95,20 +95,20 @@ def explain_ball(
     history: bool = False,
     outcome: str | None = None,
 ) -> types.Explanation:
-    """Return the explanation of one ball, without its sentences.
+    """Return the explanation of one ball, as yet without sentences.
 
     `attnlens.cricket.words.narrative.in_words` adds the sentences.
 
     Args:
         evidence: whether to run the interventions. Without them, attention is shown but not tested.
-        history: whether the predictor's ratings are those of the match's date.
-        outcome: the outcome to explain, or ``all`` for the whole distribution; by default, the
+        history: whether the predictor's ratings were computed for the match's date.
+        outcome: the outcome to explain, or ``all`` for the whole distribution. The default is the
             outcome that `attnlens.cricket.explain.reading.subject_outcome` chooses. Effects,
-            p-values and verdicts compare the probability of this outcome with that of all others
-            together.
+            p-values and verdicts compare the probability of this outcome with that of all other
+            outcomes together.
 
     Raises:
-        InputError: there is no such outcome.
+        InputError: ``outcome`` is not the name of an outcome.
     """
     outcome = None if outcome is None else parse_outcome(outcome)
     if outcome not in (None, ALL, *OUTCOMES):
@@ -178,11 +178,11 @@ def prediction(
     usual: Floats,
     subject: Outcome,
 ) -> types.BallPrediction:
-    """Return the probabilities of the outcomes, and the surprise of the actual outcome.
+    """Build the part of an explanation about the prediction: probabilities, and the actual outcome.
 
     Args:
         full, baseline, usual: the predicted, the baseline and the usual probabilities ``(11,)``.
-        calibration: how often predictions like these came true.
+        calibration: how often similar predictions came true on held-out matches.
         subject: the outcome that the explanation is about.
     """
     at = OUTCOME_INDEX[subject]
@@ -205,7 +205,7 @@ def prediction(
 
 
 def copy_fields(model: type[BaseModel], source: object) -> dict[str, Any]:
-    """Return the attributes of ``source`` that have the name of a field of ``model``."""
+    """Return those attributes of ``source`` that have the same name as a field of ``model``."""
     return {name: getattr(source, name) for name in model.model_fields if hasattr(source, name)}
 
 
@@ -276,7 +276,7 @@ def _within_ball(reading: Reading) -> types.WithinBall:
 
 
 def outcome_points(points: Floats) -> tuple[types.OutcomePoints, ...]:
-    """Return changes in percentage points ``(11,)`` as one entry per outcome."""
+    """Return changes in percentage points ``(11,)`` as a tuple with one entry for each outcome."""
     return tuple(
         types.OutcomePoints(outcome=outcome, points=rounded(value))
         for outcome, value in zip(OUTCOMES, points.tolist(), strict=True)
@@ -398,11 +398,11 @@ def _claim(
 
 
 def top_change(before: Floats, after: Floats, subjects: Sequence[int] = ()) -> types.TopChange:
-    """Return the outcome whose probability changes most.
+    """Return the outcome whose probability changes most, with its two probabilities.
 
     Args:
         before, after: probabilities ``(11,)``.
-        subjects: the outcomes (columns) to choose from; by default, all outcomes.
+        subjects: the indices of the outcomes to choose from; by default, all outcomes.
     """
     moves = after - before
     largest = max(subjects or range(len(moves)), key=lambda at: abs(float(moves[at])))
@@ -543,7 +543,7 @@ def flags_of(
 
     Args:
         evidence: whether the interventions were run.
-        history: whether the ratings are those of the match's date.
+        history: whether the ratings were computed for the match's date.
     """
     flags = [
         *_about_ball(window.match, window.innings, window.arrays, window.delivery),

@@ -1,8 +1,8 @@
-"""A match and its innings as plain data for a page: the score, the predictions and the attention.
+"""Convert a match and its innings to plain data for a page: scores, predictions and attention.
 
-Attention is encoded as bytes, so that a whole innings needs only a few hundred kilobytes. The
-weights of a head for one ball are stored in units of 1/255 of the largest weight, together with
-that weight.
+Attention weights are stored as bytes, because a whole innings then needs only a few hundred
+kilobytes. For each head and ball, the largest weight is stored as a number, and every weight is
+stored in units of 1/255 of the largest.
 """
 
 from __future__ import annotations
@@ -63,16 +63,19 @@ _LEVELS = 255
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InningsReading:
-    """The predictions and the attention of one pass over an innings.
+    """The predictions and the attention of one forward pass over an innings.
 
     Attributes:
         probabilities, usual: the predicted and the usual outcome probabilities ``(ball, 11)``.
-        scales: for each scale, the weights on the past ``(head, ball, place)`` and on the last key
-            ``(head, ball)``. The places are the past balls, the previous ball first; on the long
-            scale, they are the overs of the innings, the first over first.
-        carries: the effect of hiding the past from one head alone, as a share of the sum of these
-            effects over all heads, ``(head, ball)``. The heads are in the order of the scales.
-        total: the attention over all heads by distance, ``(ball, place)``.
+        scales: for each scale, the weights on the past ``(head, ball, place)``, and the weight on
+            the last key ``(head, ball)``. The last axis of the first array lists past balls,
+            starting with the previous ball. On the long scale, it lists the overs of the innings,
+            starting with the first over.
+        carries: each head's share of the effect of the past, ``(head, ball)``. The past is hidden
+            from one head at a time, and the effect is divided by the sum of these effects over all
+            heads. The heads are in the order of the scales.
+        total: the attention over all heads, ``(ball, place)``. The places are past balls, starting
+            with the previous ball.
     """
 
     probabilities: Floats32
@@ -118,7 +121,9 @@ def _scale(entry: AttentionRecord, scale: str) -> tuple[Floats32, Floats32]:
 
 
 def _by_distance(rows: Floats32) -> Floats32:
-    """Rearrange ``(..., ball, key)`` to ``(..., ball, distance)``; the previous ball is first."""
+    """Rearrange ``(..., ball, key)`` to ``(..., ball, distance)``, starting with the previous
+    ball.
+    """
     balls, keys = rows.shape[-2:]
     first = balls - keys
     by_distance = np.zeros((*rows.shape[:-1], max(balls - 1, 0)), np.float32)
@@ -147,7 +152,7 @@ def _total(
 
 
 def shown_match(match: Match) -> Json:
-    """Return the match without its balls: its facts, its result and its innings."""
+    """Return a match as JSON without its balls: facts, result and a summary of each innings."""
     event = match.event.get("name")
     return {
         "match_id": match.match_id,
@@ -204,7 +209,7 @@ def shown_innings(match: Match, number: int, predictor: TrainedPredictor) -> Jso
 
 
 def shown_people(match: Match) -> list[Json]:
-    """Return each player's first ball as batter and first ball as bowler in each innings."""
+    """Return each player's first ball as batter and as bowler, for each innings."""
     people: dict[tuple[int, str, str], Json] = {}
     for innings in match.innings:
         for ball in innings.deliveries:
@@ -249,7 +254,7 @@ def _heads(predictor: TrainedPredictor, scale: str) -> Iterator[Json]:
 
 
 def _balls(match: Match, innings: Innings) -> Iterator[Json]:
-    """Yield each delivery in words, with the score and the figures of its players before it.
+    """Yield each delivery in words, with the score and its players' figures before the delivery.
 
     The figures are the runs and balls of the batter and of the non-striker, and the bowler's
     wickets and runs.
@@ -289,7 +294,10 @@ def _outcome(ball: Delivery) -> str:
 
 
 def _rates(progress: Progress) -> str:
-    """Return ``19 needed from 24, 4.8 an over``, or ``7.9 an over, 54 balls left``."""
+    """Return the required or the current run rate, and the balls left, in words.
+
+    Examples: ``19 needed from 24, 4.8 an over`` and ``7.9 an over, 54 balls left``.
+    """
     left, rate = progress.left, progress.required_rate
     if progress.required is not None:
         balls = "" if left is None else f" from {left}"

@@ -1,4 +1,4 @@
-"""JSON documents that can be read back, and the upgrade of documents that attnlens 0.2 wrote."""
+"""The base class of JSON documents, and the upgrade of documents that attnlens 0.2 wrote."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class JsonDocument(Plain):
 
     Attributes:
         noun: the kind of document in error messages, such as "an explanation".
-        remedy: what error messages advise for a file of another kind.
-        rendered_as: the prefix of the functions in `attnlens.cricket.pages.documents` that show the
-            document.
-        earlier_schemas: the earlier schema versions that can be read. Fields that such a document
-            lacks are null or empty.
+        remedy: the advice that error messages give if a file is of another kind.
+        rendered_as: the prefix of the functions in `attnlens.cricket.pages.documents` that render
+            the document.
+        earlier_schemas: the earlier schema versions that can be read. A field that an earlier
+            version lacks becomes null or empty.
     """
 
     noun: ClassVar[str]
@@ -58,8 +58,8 @@ class JsonDocument(Plain):
         """Validate plain data and return the document.
 
         Raises:
-            InputError: the data is not such a document. The message has the JSON pointer of the
-                first error.
+            InputError: the data is not a document of this class. The message has the JSON pointer
+                of the first error.
         """
         try:
             return cls.model_validate(data)
@@ -105,7 +105,8 @@ class JsonDocument(Plain):
                 )
         first, further = errors[0], len(errors) - 1
         steps = [str(step) for step in first["loc"]]
-        # Pydantic adds the type of head after the head's key, but the data has no such step.
+        # After the key of a head, pydantic adds the head's type to the path. The data has no such
+        # level, so it is left out.
         if "attention_by_head" in steps:
             kind = steps.index("attention_by_head") + 2
             del steps[kind : kind + 1]
@@ -118,7 +119,7 @@ class JsonDocument(Plain):
 
 
 def upgraded(data: Json) -> Json:
-    """Return an explanation of schema 1.0 in schema 2.0; the changelog lists the renamed keys."""
+    """Convert an explanation from schema 1.0 to 2.0. The changelog lists the renamed keys."""
     data = copy.deepcopy(data)
     prediction = data["prediction"]
     prediction["subject"] = subject = prediction.pop("story_outcome")
@@ -131,7 +132,7 @@ def upgraded(data: Json) -> Json:
         claim["control_sets"] = claim["controls"]
         claim["controls"] = claim["about"] = claim["replaced"] = None
         claim["opposing"] = 0
-        if claim.get("effect_log_odds") is not None:  # 1.0: the change; 2.0: the decrease
+        if claim.get("effect_log_odds") is not None:  # 1.0 has the change, 2.0 the decrease
             claim["effect_log_odds"] = -claim["effect_log_odds"]
     for layer in data["within_ball"]["layers"]:
         for node in layer["nodes"]:

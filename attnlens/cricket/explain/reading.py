@@ -48,7 +48,8 @@ from attnlens.render.numbers import rounded
 MAX_LISTED_BALLS: Final = 4
 NATS_DIGITS: Final = 9
 RELATION_HEADS: Final = ("same_bowler", "same_batsman")
-"""The patterns of heads that list, after the most attended ball, only their own player's balls."""
+"""After the most attended ball, heads with these patterns list only balls of their player.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +60,15 @@ class ScaleAttention:
 
     Attributes:
         current: the index of the current ball.
-        rows: the weight on each ball.
-        own: the weight on the current ball itself, or on the null key.
-        carries: the head's share of the total effect if the past is hidden from one head at a time.
+        rows: the attention weight on each past ball.
+        own: the attention weight on the current ball itself, or on the null key.
+        carries: the head's share of the effect of the past. The past is hidden from one head at a
+            time, and the effect is divided by the sum over all heads.
         patterns: the result of `head_patterns`.
-        sees: the relation that the head is restricted to, or ``None``.
-        earned: the name that the head's measured behaviour supports, or ``unspecialised``.
+        sees: the relation to which the head is restricted, or ``None``.
+        earned: the relation that describes the head's measured behaviour, or ``unspecialised``.
         bias_shares: the result of the function `bias_shares`.
-        over_weights: the weight on each over; only for the long scale.
+        over_weights: the attention weight on each over, for the long scale only.
     """
 
     scale: Scale
@@ -83,18 +85,19 @@ class ScaleAttention:
 
 
 def ranked(balls: Sequence[WindowBall], row: Sequence[float]) -> list[int]:
-    """Return the positions of the balls by weight, the largest first.
+    """Return the positions of the balls, sorted by attention weight from the largest.
 
-    Of two equal weights, the later ball is first. Balls whose weight rounds to 0 are left out.
+    If two weights are equal, the later ball comes first. Balls whose weight rounds to 0 are left
+    out.
     """
     order = sorted(range(len(balls)), key=lambda at: (-row[at], -balls[at].index))
     return [at for at in order if rounded(row[at]) > 0]
 
 
 def aggregate(attention: ScaleAttention) -> types.AggregateAttention:
-    """Return how the past attention of all heads is split among kinds of balls.
+    """Return how the attention of all heads to past balls is divided among kinds of balls.
 
-    Each ball is counted once, under the first kind that fits it.
+    Each ball is counted once: in the first kind that fits it.
     """
     parts = dict.fromkeys(types.AggregateAttention.model_fields, 0.0)
     for at, ball in enumerate(attention.balls):
@@ -107,7 +110,11 @@ def aggregate(attention: ScaleAttention) -> types.AggregateAttention:
 
 
 def shares(attention: ScaleAttention) -> tuple[types.RelationShare, ...]:
-    """Return each relation's share of past attention, and its share if attention were uniform."""
+    """Return each relation's share of the attention to past balls, and its uniform share.
+
+    The uniform share is the share that the relation would have if every ball got the same
+    attention.
+    """
     total = sum(sum(row) for row in attention.rows)
 
     def share_of(relation: str) -> types.RelationShare:
@@ -126,7 +133,7 @@ def shares(attention: ScaleAttention) -> tuple[types.RelationShare, ...]:
 
 
 def note_on(balls: Sequence[WindowBall]) -> str | None:
-    """Return what all balls have in common, or ``None``; it needs at least two balls."""
+    """Return, in words, what two or more balls have in common, or ``None``."""
     if len(balls) < 2:
         return None
     traits: tuple[tuple[str, Callable[[WindowBall], bool]], ...] = (
@@ -149,8 +156,8 @@ def heat_map(
 
     Args:
         bowler, batter: the players of the current ball.
-        effects: for each ball index, the effect of hiding only that ball, in nats; ``None`` if it
-            was not measured.
+        effects: for each ball index, the effect of hiding only that ball, in nats; ``None`` if the
+            effects were not measured.
     """
     balls = attention.balls
     kind = types.LongHeatMap if attention.over_weights is not None else types.HeatMap
@@ -228,17 +235,19 @@ SITES: Final[dict[str, str]] = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Paths:
-    """The attention of each head in one prediction, and what the head adds to the prediction.
+    """The attention of each head in one prediction, and the contribution of each head to it.
 
     Attributes:
         probs: the prediction ``(outcome,)``.
-        gates: the fusion weights by the names of `FUSED`.
-        scales: for each scale, the weights on past keys ``(head, key)``; a key of ``long`` is an
-            over.
-        own: for each scale, the weight on the last key ``(head,)``: the ball itself, or the null
-            key.
-        head_effects: for each scale, the result of the function `head_effects` ``(head, outcome)``.
-        over_of: the over of each past ball ``(past,)``, or -1 if ``long`` does not see the ball.
+        gates: the fusion weights, by the names in `FUSED`.
+        scales: for each scale, the attention weights on the past keys, ``(head, key)``. The keys
+            are past balls; on the long scale, they are overs.
+        own: for each scale, the attention weight on the last key, ``(head,)``. The last key is the
+            ball itself, or the null key.
+        head_effects: for each scale, the result of the function `head_effects`,
+            ``(head, outcome)``.
+        over_of: the over of each past ball, ``(past,)``; -1 if the long scale does not see the
+            ball.
     """
 
     probs: Floats
@@ -250,16 +259,16 @@ class Paths:
 
     @property
     def carries(self) -> dict[str, Floats]:
-        """Each head's share of the sizes of all effects, by scale ``(head,)``.
+        """Each head's share of the sum of all heads' effect sizes, by scale ``(head,)``.
 
-        The shares sum to 1, or to 0 if all effects are 0.
+        The shares of all scales together sum to 1, or to 0 if all effects are 0.
         """
         return head_shares(self.probs, self.head_effects)
 
     def over_balls(self, scale: str, weights: Floats) -> Floats:
-        """Return weights over a scale's keys ``(..., key)`` as weights over balls ``(..., past)``.
+        """Convert weights over keys ``(..., key)`` to weights over past balls ``(..., past)``.
 
-        The weight of an over is split evenly over its visible balls.
+        The weight of an over is divided evenly among its visible balls.
         """
         spread = np.zeros((*weights.shape[:-1], len(self.over_of)))
         if scale != "long":
@@ -271,13 +280,14 @@ class Paths:
         return spread
 
     def through_heads(self, scales: Mapping[str, Floats]) -> Floats:
-        """Return what the heads add to log-probabilities through each ball, ``(past, outcome)``.
+        """Return the contribution of each past ball to the log-probabilities, ``(past, outcome)``.
 
-        The effect of each head is split among the balls by `past_parts`, and then summed over
+        The contribution is the part that reaches the prediction through the heads: the effect of
+        each head is divided among the balls by `past_parts`, and the parts are summed over the
         heads.
 
         Args:
-            scales: for each scale, the weights of its heads ``(head, key)``.
+            scales: for each scale, the attention weights of its heads, ``(head, key)``.
         """
         added = np.zeros((len(self.over_of), len(self.probs)))
         for scale, rows in scales.items():
@@ -288,12 +298,12 @@ class Paths:
     def total(self, scales: Mapping[str, Floats]) -> Floats:
         """Return each past ball's share of the attention over all heads, ``(past,)``.
 
-        The shares are proportional to the sizes of the rows of `through_heads`.
+        A ball's share is proportional to the size of its row in the result of `through_heads`.
         """
         return past_shares_of(size_of(self.probs, self.through_heads(scales)))
 
     def signed_attention(self, outcome: int) -> Floats:
-        """Return what heads add to an outcome's log-odds through each past ball, ``(past,)``."""
+        """Return each past ball's contribution to an outcome's log-odds, ``(past,)``."""
         added: Floats = self.through_heads(self.scales)[:, outcome] / (1 - self.probs[outcome])
         return added
 
@@ -302,7 +312,7 @@ class Paths:
         return self.total(self.scales)
 
     def uniform(self) -> Floats:
-        """Return what `attention` would be if each head attended uniformly to what it sees."""
+        """Return what `attention` would return if each head attended uniformly to its keys."""
 
         def even(rows: Floats) -> Floats:
             total: Floats = rows.sum(-1, keepdims=True)
@@ -311,9 +321,12 @@ class Paths:
         return self.total({scale: even(rows) for scale, rows in self.scales.items()})
 
     def rollout(self) -> Floats:
-        """Return attention rollout, ``(past,)``: attention traced back through residual layers.
+        """Return the attention rollout of the past balls, ``(past,)``.
 
-        Each residual layer passes half of its input through the attention.
+        Rollout traces attention back through the layers of the model.
+
+        In a layer with a residual connection, half of the input passes through the attention, so
+        attention in that layer counts half.
         """
         score = np.zeros(len(self.over_of))
         for scale, rows in self.scales.items():
@@ -331,15 +344,16 @@ def past_shares_of(rows: Floats) -> Floats:
 
 
 def head_effects(model: FullModel, prediction: Prediction, captured: Captured) -> dict[str, Floats]:
-    """Return what each head adds to the log-probabilities, by scale ``(query, head, outcome)``.
+    """Return each head's effect on the log-probabilities, by scale ``(query, head, outcome)``.
 
     The past is hidden from one head at a time. That head then attends only to the ball itself, or
-    on ``whole`` to the null key. Its effect is the decrease of the log-probabilities. The mean
-    effect under the prediction is set to 0, because a constant over all outcomes does not change
-    the prediction.
+    to the null key on the scale ``whole``. The head's effect is the resulting decrease of the
+    log-probabilities. From each effect its mean under the prediction is subtracted, because adding
+    a constant to all log-probabilities does not change the prediction.
 
     Args:
-        captured: the result of `captured_activations` for `observed_modules` during the pass.
+        captured: the activations of `observed_modules` in this forward pass, from
+            `captured_activations`.
     """
     probs = prediction.logits[0].double().softmax(-1)
     effects = {}
@@ -373,10 +387,10 @@ def head_effects(model: FullModel, prediction: Prediction, captured: Captured) -
 
 
 def size_of(probs: Floats, changes: Floats) -> Floats:
-    """Return the size of changes of log-probabilities, ``(..., outcome)`` to ``(...)``.
+    """Reduce changes of log-probabilities ``(..., outcome)`` to their sizes ``(...)``.
 
-    The size is the standard deviation under the prediction. It is about the square root of twice
-    the divergence.
+    The size is the standard deviation of the changes under the prediction. It approximates the
+    square root of twice the divergence.
     """
     centred = changes - (probs * changes).sum(-1, keepdims=True)
     sizes: Floats = np.sqrt((probs * centred**2).sum(-1))
@@ -384,7 +398,7 @@ def size_of(probs: Floats, changes: Floats) -> Floats:
 
 
 def head_shares(probs: Floats, effects: Mapping[str, Floats]) -> dict[str, Floats]:
-    """Return each head's share of the sizes of all heads' effects, by scale ``(..., head)``.
+    """Return each head's share of the sum of all heads' effect sizes, by scale ``(..., head)``.
 
     Args:
         probs: ``(..., outcome)``.
@@ -397,7 +411,7 @@ def head_shares(probs: Floats, effects: Mapping[str, Floats]) -> dict[str, Float
 
 
 def observed_modules() -> list[str]:
-    """Return the names of the modules whose activations `head_effects` needs."""
+    """Return the names of the modules whose activations the function `head_effects` needs."""
     return [name for site in SITES.values() for name in (block_at(site), f"{site}.to_output")]
 
 
@@ -407,7 +421,7 @@ def block_at(site: str) -> str:
 
 
 def predict_paths(model: FullModel, batch: Batch) -> tuple[Prediction, Paths]:
-    """Run one forward pass over one query, and return the prediction and its paths."""
+    """Run one forward pass over one query. Return the prediction and its `Paths`."""
     with captured_activations(model, *observed_modules()) as captured:
         prediction = model.predict(batch)
         with torch.no_grad():
@@ -469,9 +483,9 @@ def scale_attention(
     scale: Scale,
     carries: Floats,
 ) -> ScaleAttention:
-    """Return the attention of one scale as plain numbers.
+    """Return the attention of one scale to the past balls as plain numbers.
 
-    On the long scale, the weight of an over is split evenly over its balls.
+    On the long scale, the weight of an over is divided evenly among its balls.
     """
     weights = entry.weights[0, :, 0].double().numpy()
     heads, keys = weights.shape[0], weights.shape[1] - 1
@@ -501,18 +515,19 @@ def scale_attention(
 
 
 def head_patterns(scale: str, heads: int) -> list[str | None]:
-    """Return the relation with which each head of a scale started, or ``None``.
+    """Return the relation with whose bias each head of a scale started training, or ``None``.
 
-    On ``whole``, it is the relation to which the head is restricted.
+    On the scale ``whole``, return the relation to which each head is restricted.
     """
     patterns = WHOLE_RELATIONS if scale == "whole" else STARTING_PATTERNS
     return [*patterns, *[None] * heads][:heads]
 
 
 def bias_shares(entry: AttentionRecord) -> list[float | None]:
-    """Return how much of each head's preference among past balls is built in (see `built_in`).
+    """Return the share of each head's preference among past balls that comes from built-in biases.
 
-    The share is ``None`` if there are fewer than two past balls or the logits do not vary.
+    See `built_in` for the definition. The share is ``None`` if there are fewer than two past balls,
+    or if the logits do not vary.
     """
     if entry.content is None or entry.bias is None or entry.weights.shape[-1] < 3:
         return [None] * entry.weights.shape[1]
@@ -524,12 +539,12 @@ def bias_shares(entry: AttentionRecord) -> list[float | None]:
 
 
 def past_parts(scale: str, rows: Floats) -> Floats:
-    """Return each past ball's share of what the heads pass on, from weights ``(..., key)``.
+    """Return each past ball's share of its head's output, from attention weights ``(..., key)``.
 
-    For most heads, it is the ball's share of the attention to the past. A head of ``whole`` counts
-    balls: it passes on minus the logarithm of the weight on the null key. Hiding a ball of weight w
-    changes this value by log(1 - w), and the ball's share is that change divided by the whole
-    value. The shares of such a head sum to at most 1.
+    For most heads, it is the ball's share of the head's attention to the past. A head of the scale
+    ``whole`` counts balls: its output is minus the logarithm of the weight on the null key. Hiding
+    a ball of weight w lowers this output by -log(1 - w). The ball's share is this decrease divided
+    by the output. The shares of a counting head sum to at most 1.
     """
     if scale != "whole":
         return past_shares_of(rows)
@@ -544,12 +559,12 @@ def past_parts(scale: str, rows: Floats) -> Floats:
 
 
 Captured: TypeAlias = dict[str, tuple[Any, Any]]
-"""The inputs and the output of modules, by the module's path."""
+"""The inputs and the output of each module, by the module's path."""
 
 
 @contextmanager
 def captured_activations(model: nn.Module, *names: str) -> Iterator[Captured]:
-    """Record the inputs and the output of each named submodule's last call in this context."""
+    """Record the inputs and the output of each named submodule's last call inside the block."""
     captured: Captured = {}
 
     def listen(name: str) -> Any:
@@ -567,7 +582,7 @@ def captured_activations(model: nn.Module, *names: str) -> Iterator[Captured]:
 
 
 def keys_of(activations: Captured) -> dict[str, Tensor]:
-    """Return the keys that each attention module reads ``(1, key, width)``, by site."""
+    """Return the keys of each attention module, ``(1, key, width)``, by site."""
     return {site: inputs[1].detach() for site, (inputs, _) in activations.items()}
 
 
@@ -578,23 +593,26 @@ def attention_at(model: FullModel, site: str) -> RelationAttention:
 
 
 ALL: Final = "all"
-"""The value of ``outcome`` for evidence about the whole distribution."""
+"""The value of the argument ``outcome`` that requests evidence about the whole distribution."""
 
 TALKED_OF: Final = frozenset({"0", "1", "4", "6", "W"})
 MIN_NOTICEABLE, MIN_NOTICEABLE_RARE = 0.015, 0.05
-"""The noticeable differences from usual, for `TALKED_OF` and for the other outcomes."""
+"""The smallest noticeable difference of a probability from usual: for an outcome in `TALKED_OF`,
+and for any other outcome.
+"""
 
 
 def scoreboard_baseline(window: BallWindow) -> Floats:
-    """Return the usual probabilities at such a scoreboard in this competition, ``(11,)``.
+    """Return the usual outcome probabilities at this scoreboard in this competition, ``(11,)``.
 
-    They do not depend on the players. See `attnlens.cricket.predictor.tensors.usual_of`.
+    The usual probabilities do not depend on the players. See
+    `attnlens.cricket.predictor.tensors.usual_of`.
     """
     return usual_probabilities(window.arrays, window.delivery.index - 1)
 
 
 def usual_probabilities(arrays: InningsArrays, position: int) -> Floats:
-    """Return `scoreboard_baseline` for the ball at a position (from 0) of an encoded innings."""
+    """Return the usual probabilities for the ball at a position (from 0) of an encoded innings."""
     logs = arrays.usual[position].astype(float)
     probs: Floats = np.exp(logs - np.logaddexp.reduce(logs))
     return probs
@@ -603,7 +621,7 @@ def usual_probabilities(arrays: InningsArrays, position: int) -> Floats:
 def subject_of(
     window: BallWindow, full: Floats, outcome: str | None = None
 ) -> tuple[Outcome | None, bool]:
-    """Return `chosen_subject` for a ball, or no outcome if ``outcome`` is `ALL`."""
+    """Return `chosen_subject` for a ball, or ``(None, False)`` if ``outcome`` is `ALL`."""
     if outcome == ALL:
         return None, False
     return chosen_subject(full, scoreboard_baseline(window), window.delivery.outcome, outcome)
@@ -612,15 +630,15 @@ def subject_of(
 def chosen_subject(
     full: Floats, usual: Floats, actual: str | None, outcome: str | None = None
 ) -> tuple[Outcome, bool]:
-    """Return the explained outcome, and whether claims say that balls lower its probability.
+    """Return the explained outcome, and whether the claims say that balls lower its probability.
 
-    Claims say so if the outcome is noticeably less likely than usual. Otherwise they say that balls
-    raise it.
+    If the outcome is noticeably less likely than usual, the claims say that balls lower its
+    probability. Otherwise they say that balls raise it.
 
     Args:
         full, usual: the predicted and the usual probabilities ``(11,)``.
         actual: the actual outcome; empty or ``None`` for a ball not yet bowled.
-        outcome: the requested outcome; by default, `subject_outcome`.
+        outcome: the requested outcome; by default, the outcome that `subject_outcome` chooses.
     """
     if outcome is None:
         subject = subject_outcome(full, usual, actual)
@@ -632,7 +650,9 @@ def chosen_subject(
 
 
 FAR_RATIO: Final = 2.0
-"""An outcome is far from usual if it is at least this many times as likely, or as unlikely."""
+"""An outcome is far from usual if the ratio of its probability to the usual one, or the inverse of
+this ratio, is at least this number.
+"""
 
 ALWAYS_SUBJECTS: Final = frozenset({"4", "6", "W"})
 """Outcomes that are always explained if they happened."""
@@ -641,20 +661,21 @@ ALWAYS_SUBJECTS: Final = frozenset({"4", "6", "W"})
 def subject_outcome(full: Floats, usual: Floats, actual: str | None) -> Outcome:
     """Return the outcome that an explanation is about by default.
 
-    For a ball that was bowled, it is the first of these that applies:
+    For a ball that was bowled, it is the first of these outcomes whose condition holds:
 
     - the actual outcome, if it was a wicket, a four or a six;
-    - the outcome furthest from usual by ratio, if its probability is at least twice or at most half
-      the usual one, and differs noticeably;
+    - the outcome whose probability is furthest from usual by ratio, among the outcomes that differ
+      noticeably from usual and are at least twice or at most half as likely as usual;
     - the actual outcome, if it was a dot or a single;
     - the likeliest of dot, single, four, six and wicket.
 
-    For a ball not yet bowled, it is the outcome furthest from usual by ratio, among those whose
-    probability differs noticeably. If there is none, it is the outcome of `TALKED_OF` whose
-    probability differs most from usual.
+    For a ball not yet bowled, it is the outcome whose probability is furthest from usual by ratio,
+    among the outcomes that differ noticeably from usual. If no outcome differs noticeably, it is
+    the outcome of `TALKED_OF` whose probability differs most from usual.
 
-    With a smaller minimum ratio, the choice is less stable: it changes more often when the venue is
-    unknown (measured on matches of 11 May to 23 October 2024).
+    A smaller minimum ratio than `FAR_RATIO` would make the choice less stable. The choice would
+    change more often if the file did not name the venue (measured on matches of 11 May to 23
+    October 2024).
 
     Args:
         full, usual: the predicted and the usual probabilities ``(11,)``.

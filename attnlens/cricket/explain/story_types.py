@@ -1,6 +1,6 @@
-"""The story of a match as typed, frozen data: the document of ``attnlens story --json``.
+"""The classes of the story of a match: the JSON document of ``attnlens story --json``.
 
-The keys of a JSON object are in the order of the fields of its class.
+All classes are frozen. The keys of a JSON object have the same order as the fields of its class.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ SCHEMA_VERSION: Final = "1.1"
 
 
 class InningsScore(Plain):
-    """The final score of an innings, or its latest score; ``overs`` is written ``19.4``."""
+    """The final or latest score of an innings. ``overs`` is text such as ``19.4``."""
 
     innings: Ball
     batting_team: Text
@@ -50,9 +50,9 @@ class BallOfMatch(Plain):
 
 
 class WinPoint(BallOfMatch):
-    """The win probability of the story's team before a ball, and after its actual outcome.
+    """The win probability of the story's team before a ball, and after the ball's actual outcome.
 
-    Both values depend on the state of the match, and not on the current bowler or batter.
+    Both values depend on the state of the match, but not on who bats or bowls at the moment.
     """
 
     before: Share
@@ -60,10 +60,10 @@ class WinPoint(BallOfMatch):
 
 
 class LedgerEntry(Plain):
-    """The change of the win probability of the story's team by one ball or by a revised target.
+    """The change that one ball or a revised target made to the win probability of the story's team.
 
-    ``points`` are percentage points. The win probability before the first ball plus the points of
-    all entries is 100 after a win, 0 after a defeat and 50 after a tie.
+    ``points`` are percentage points. The win probability before the first ball, plus the points of
+    all entries, equals 100 after a win, 0 after a defeat and 50 after a tie.
     """
 
     innings: Ball
@@ -73,7 +73,7 @@ class LedgerEntry(Plain):
 
 
 class PlayerAdded(Plain):
-    """The win probability that a player added with bat and ball, in percentage points."""
+    """The percentage points that a player added to the side's win probability with bat and ball."""
 
     name: Text
     side: Text
@@ -81,13 +81,13 @@ class PlayerAdded(Plain):
 
 
 class MovedBy(Plain):
-    """The effect of one group of inputs on the win probability that was expected after a ball.
+    """The effect of one group of inputs on the win probability that was expected before a ball.
 
     Attributes:
-        group: the group, as in the contributions of an explanation.
-        points: percentage points, relative to what is usual at such a scoreboard.
-        record: for a player's record, how often the actual outcome had happened on his earlier
-            balls.
+        group: the name of the group, as in the contributions of an explanation.
+        points: the effect in percentage points, relative to what is usual at such a scoreboard.
+        record: for a player's record, how often the actual outcome had happened on that player's
+            balls in earlier matches.
     """
 
     group: Text
@@ -101,15 +101,17 @@ class Moment(BallOfMatch):
     Attributes:
         outcome: the actual outcome; ``probability`` and ``usual`` are probabilities of this
             outcome.
-        swing: the change of the team's win probability by the ball, from -1 to 1; null if it is
-            unknown.
-        event: the part of ``sentence`` that says what happened, as in a scorebook.
-        verdict: ``supported`` if a claim that past balls or records explain the probability is
-            supported; null if no claim was tested.
-        finding: the supported claim as a sentence, if it accounts for at least a twentieth of the
-            swing or the swing is unknown.
-        expected: the part of the swing that the prediction expected before the ball, in points.
-        moved_by: the groups of inputs that change ``expected`` most, the largest first.
+        swing: the change that the ball made to the team's win probability, from -1 to 1; null if it
+            is unknown.
+        event: the part of ``sentence`` that says what happened, in the style of a scorebook.
+        verdict: ``supported`` if the tests support a claim that past balls or players' records
+            explain the probability; null if no claim was tested.
+        finding: the supported claim as a sentence. It is given only if the claim accounts for at
+            least a twentieth of the swing, or if the swing is unknown.
+        expected: the part of the swing that the prediction expected before the ball, in percentage
+            points.
+        moved_by: the groups of inputs that change ``expected`` most. The group with the largest
+            change is first.
     """
 
     outcome: Outcome
@@ -126,10 +128,10 @@ class Moment(BallOfMatch):
 
 
 class MatchClaim(BallOfMatch):
-    """A claim that is supported for its ball and over the whole story.
+    """A claim that is supported after correction for its ball's claims and for the whole story.
 
-    ``q`` is the p-value corrected for the claims of the ball, and ``q_match`` for all claims of the
-    story.
+    ``q`` is the p-value corrected for the number of claims about the ball. ``q_match`` is the
+    p-value corrected for the number of claims in the story.
     """
 
     outcome: Outcome
@@ -139,7 +141,7 @@ class MatchClaim(BallOfMatch):
 
 
 class Tested(Plain):
-    """The number of balls with tested claims, of tested claims, and of supported claims."""
+    """The number of balls that were tested, of claims that were tested, and of supported claims."""
 
     balls: Count
     claims: Count
@@ -147,9 +149,9 @@ class Tested(Plain):
 
 
 class Tally(Plain):
-    """The actual and the expected runs and wickets of a batter, a bowler or an over.
+    """The actual and the expected runs and wickets of one batter, one bowler or one over.
 
-    The expected values are sums of predictions that were made before each ball.
+    The expected values are sums over balls. Each term is predicted before its ball.
 
     Attributes:
         runs, expected_runs: for a batter, runs off the bat; for a bowler, the runs charged to him;
@@ -168,9 +170,9 @@ class Tally(Plain):
 
 
 class Expected(Plain):
-    """The tallies of batters, bowlers and overs, in order of appearance.
+    """The tallies of all batters, all bowlers and all overs, each in order of appearance.
 
-    Overs have the numbers of the file, which start at 0.
+    Overs are numbered as in the file, from 0.
     """
 
     batters: tuple[Tally, ...]
@@ -182,12 +184,12 @@ class MatchStory(JsonDocument):
     """The story of a match: the result, the win probability, the turning points and the surprises.
 
     Attributes:
-        team: the side whose win probability is given: the winner, or without a winner the side that
-            batted first. Null if no win probability is known.
-        claims: the claims that are supported over all tests of the story (false discovery rate of
-            5%).
-        ledger, players: empty if the balls do not decide the match, or if an innings has no win
-            probability.
+        team: the side whose win probability is given. It is the winner, or the side that batted
+            first if there is no winner. Null if no win probability is known.
+        claims: the claims that are supported if all tests of the story are corrected together
+            (false discovery rate of 5%).
+        ledger, players: empty if the match was not decided by its balls (for example, by a rule for
+            interrupted matches), or if an innings has no win probability.
     """
 
     noun: ClassVar[str] = "the story of a match"

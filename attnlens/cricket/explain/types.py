@@ -1,6 +1,6 @@
-"""The explanation as typed, frozen data, and its JSON Schema.
+"""The classes of an explanation, and its JSON Schema.
 
-The keys of a JSON object are in the order of the fields of its class.
+All classes are frozen. The keys of a JSON object have the same order as the fields of its class.
 """
 
 from __future__ import annotations
@@ -86,12 +86,13 @@ class _WholeRow(Plain):
     """The fields that describe one head's attention to all past balls.
 
     Attributes:
-        self_attention: the weight on the current ball; on the scale ``whole``, on the null key.
-        carries: the head's share of the total effect if the past is hidden from one head at a time.
-            The shares of the heads of all scales sum to 1. Null in documents of schema 1.0.
-        sees: the only past balls that the head may attend to, such as ``same_bowler``; null if it
-            may attend to every ball of its scale, and in documents of schema 1.0.
-        earned: the name that the head's measured behaviour supports, or null.
+        self_attention: the weight on the current ball; for the scale ``whole``, the weight on the
+            null key.
+        carries: the head's share of the total effect of the past, which is hidden from one head at
+            a time. Over all heads, the shares sum to 1. Null in documents of schema 1.0.
+        sees: the relation to which the head is restricted, such as ``same_bowler``; null if it may
+            attend to every ball of its scale, and in documents of schema 1.0.
+        earned: the relation that describes the head's measured behaviour, or null.
     """
 
     top_any: Annotated[tuple[Ball, ...], Field(max_length=4)]
@@ -113,23 +114,23 @@ class HeadAttention(_WholeRow, _TopBalls, _Pattern):
 
 
 class BowlerHead(HeadAttention, _WholeRow, _TopBalls, _NamesBowler, _Pattern):
-    """A head with the pattern ``same_bowler``, and the bowler's name."""
+    """A head that attends to balls, with pattern ``same_bowler`` and the bowler's name."""
 
 
 class BatsmanHead(HeadAttention, _WholeRow, _TopBalls, _NamesBatsman, _Pattern):
-    """A head with the pattern ``same_batsman``, and the batter's name."""
+    """A head that attends to balls, with pattern ``same_batsman`` and the batter's name."""
 
 
 class LongHead(HeadAttention, _WholeRow, _TopOvers, _TopBalls, _Pattern):
-    """A head that attends to summaries of earlier overs."""
+    """One head's attention from the current ball to summaries of earlier overs."""
 
 
 class LongBowlerHead(LongHead, _WholeRow, _TopOvers, _TopBalls, _NamesBowler, _Pattern):
-    """A head over earlier overs with the pattern ``same_bowler``, and the bowler's name."""
+    """A head that attends to earlier overs, with pattern ``same_bowler`` and the bowler's name."""
 
 
 class LongBatsmanHead(LongHead, _WholeRow, _TopOvers, _TopBalls, _NamesBatsman, _Pattern):
-    """A head over earlier overs with the pattern ``same_batsman``, and the batter's name."""
+    """A head that attends to earlier overs, with pattern ``same_batsman`` and the batter's name."""
 
 
 def _kind_of_head(head: Any) -> str:
@@ -152,9 +153,9 @@ AnyLongHead = Annotated[
 
 
 class AggregateAttention(Plain):
-    """How the past attention of all heads is split among kinds of balls.
+    """How the attention of all heads to past balls is divided among kinds of balls.
 
-    Each past ball is counted once, under the first kind that fits it.
+    Each past ball is counted once: in the first kind that fits it.
     """
 
     last_over: Share
@@ -165,7 +166,7 @@ class AggregateAttention(Plain):
 
 
 class RelationShare(Plain):
-    """A relation's share of past attention, and its share if attention were uniform."""
+    """A relation's share of the attention to past balls, and what a uniform share would be."""
 
     relation: Text
     share: Share
@@ -186,7 +187,7 @@ class _HeatMap(Plain):
     ball_outcomes: tuple[Outcome, ...]
 
 
-# Otherwise the schema would accept keys that are not the key of a head.
+# Without this line, the schema would accept any key in place of a head's key.
 _ONLY_HEADS = Field(json_schema_extra={"additionalProperties": False})
 
 
@@ -200,7 +201,7 @@ class HeatMap(_HeatMap):
 class LongHeatMap(_HeatMap):
     """The attention of the long scale's heads to earlier overs.
 
-    The weight of an over is split evenly over its balls.
+    The weight of an over is divided evenly among its balls.
     """
 
     scale: Literal["long"]
@@ -215,7 +216,7 @@ class AcrossBalls(Plain):
     whole: HeatMap | None
 
     def scales(self) -> dict[str, HeatMap | LongHeatMap]:
-        """Return the heat maps by scale; a document of schema 1.0 has none for ``whole``."""
+        """Return the heat map of each scale. A document of schema 1.0 has none for ``whole``."""
         return {name: heat_map for name, heat_map in self if heat_map is not None}
 
 
@@ -258,14 +259,14 @@ FlagName = Literal[
 
 
 class Remark(Plain):
-    """A note that a reader should know before relying on the numbers."""
+    """A note that a reader should see before relying on the numbers."""
 
     flag: Text
     text: Text
 
 
 class Caution(Remark):
-    """A remark with one of the flags of `FlagName`."""
+    """A remark whose flag is a `FlagName`."""
 
     flag: FlagName
 
@@ -305,9 +306,9 @@ class BallStanding(Plain):
     Attributes:
         bowler_overs: the overs bowled by the bowler, such as ``3.2``; in The Hundred, overs of five
             balls.
-        partnership_balls: the balls that the two batters have faced together.
-        latest: the last balls in scorebook notation, at most six, oldest first.
-        hat_trick: whether a wicket would be the bowler's third in three balls.
+        partnership_balls: the number of balls that the two batters have faced together.
+        latest: up to six latest balls in scorebook notation, oldest first.
+        hat_trick: whether a wicket on this ball would be the bowler's third in three balls.
     """
 
     phase: Literal["powerplay", "middle overs", "death overs"] | None
@@ -337,7 +338,7 @@ class BallResult(Plain):
 class BallFacts(Plain):
     """The explained ball, and the scoreboard before it was bowled.
 
-    ``run_rate`` and ``required_rate`` are runs per over of ``balls_per_over`` balls.
+    ``run_rate`` and ``required_rate`` are runs per over. An over has ``balls_per_over`` balls.
     """
 
     innings: Ball
@@ -371,7 +372,8 @@ class OutcomeProbability(Plain):
 
     Attributes:
         baseline: the prediction if every group of inputs is hidden.
-        usual: the recent probability in this competition at a similar scoreboard, whoever plays.
+        usual: the recent probability in this competition at a similar scoreboard, regardless of the
+            players.
     """
 
     outcome: Outcome
@@ -402,7 +404,7 @@ EveryOutcome = Annotated[tuple[OutcomePoints, ...], AfterValidator(in_order)]
 
 
 class CallsLikeThis(Plain):
-    """Held-out balls with a similar predicted probability of an outcome, and how often it happened.
+    """Held-out balls with a similar prediction for an outcome, and how often the outcome happened.
 
     Attributes:
         predicted: the mean predicted probability of the balls.
@@ -422,10 +424,10 @@ class Calibration(Plain):
     """How often predictions like these came true on held-out matches.
 
     Attributes:
-        checkpoint: the checkpoint that was measured: the model itself, or a checkpoint whose table
-            the model uses.
-        matches, balls: the number of held-out matches, and of their balls.
-        first, last: the days of the first and the last of these matches.
+        checkpoint: the checkpoint that was measured: the model's own, or one whose calibration
+            table it uses.
+        matches, balls: the number of held-out matches, and the number of their balls.
+        first, last: the day of the first and the day of the last of these matches.
     """
 
     checkpoint: Text
@@ -437,7 +439,7 @@ class Calibration(Plain):
 
 
 class BallPrediction(Plain):
-    """The prediction for the ball, compared with what is usual and with the baseline.
+    """The prediction for the ball, with the usual and the baseline probabilities.
 
     Attributes:
         top: the most likely outcome.
@@ -460,7 +462,7 @@ class BallPrediction(Plain):
 
 
 class ProjectedTotal(Plain):
-    """The projected total of a first innings in runs: its mean, and the range of the middle 80%."""
+    """The projected total of a first innings in runs: the mean, and the ends of the middle 80%."""
 
     low: Finite
     mean: Finite
@@ -470,13 +472,13 @@ class ProjectedTotal(Plain):
 class WinProbability(Plain):
     """The probability that the batting side wins the match.
 
-    The values depend on the state of the match, and not on the current bowler or batter.
+    The values depend on the state of the match, but not on who bats or bowls at the moment.
 
     Attributes:
-        before: the value before the ball. In documents of attnlens 0.2, it is the mean that is now
-            called ``expected``.
-        expected: the mean of ``after``, weighted by the prediction; null in documents of attnlens
-            0.2.
+        before: the value before the ball. In documents of attnlens 0.2, it is the value that is now
+            named ``expected``.
+        expected: the mean of ``after``, weighted by the predicted probabilities; null in documents
+            of attnlens 0.2.
         after: the value after each possible outcome.
         happened: the value after the actual outcome; null for a ball not yet bowled.
         projected: the projected total before the ball; null in a chase.
@@ -491,9 +493,9 @@ class WinProbability(Plain):
 
 
 class BallContribution(Plain):
-    """The points that one past ball adds to each outcome.
+    """The percentage points that one past ball adds to the probability of each outcome.
 
-    They are the prediction minus the prediction with only this ball hidden.
+    They are the prediction minus the prediction if only this ball is hidden.
     """
 
     index: Ball
@@ -501,9 +503,9 @@ class BallContribution(Plain):
 
 
 class ComesTrue(Plain):
-    """The slope of held-out outcomes on contributions of one kind, with its 95% interval.
+    """The calibration slope of one kind of contribution on held-out balls, with its 95% interval.
 
-    A slope of 1 means that the contributions are calibrated.
+    It is the slope of actual outcomes on contributions; 1 means that they are calibrated.
     """
 
     slope: Finite
@@ -512,19 +514,18 @@ class ComesTrue(Plain):
 
 
 class Contribution(Plain):
-    """What one group of inputs adds to each outcome's probability (Shapley values).
+    """The contribution of one group of inputs to each outcome's probability (Shapley values).
 
     Attributes:
         points: the contributions relative to the baseline. Over all groups they sum to the
             prediction minus the baseline.
-        when: when the group was known.
-        from_usual: the contributions relative to what is usual. Over all groups they sum to the
-            prediction minus usual. The scoreboard's part is only the remaining difference between
-            the model and usual.
+        when: when the values of the group become known, such as before the match.
+        from_usual: the contributions relative to the usual probabilities. Over all groups they sum
+            to the prediction minus the usual probabilities. The scoreboard's contribution is the
+            remainder.
         balls: the balls of the group with the largest effects, largest first. Each ball is hidden
-            alone, so their points need not sum to the points of the group.
-        comes_true: the calibration of such contributions; null if the checkpoint has no such
-            measurement.
+            alone, so the points of the balls need not sum to the points of the group.
+        comes_true: the calibration of this kind of contribution; null if it was not measured.
     """
 
     group: Text
@@ -544,7 +545,7 @@ Role = Literal["batter", "bowler"]
 
 
 class OutcomeCount(Plain):
-    """The number of deliveries with an outcome, and their share of all counted deliveries."""
+    """The number of deliveries with one outcome, and their share of all counted deliveries."""
 
     outcome: Outcome
     count: Count
@@ -552,14 +553,14 @@ class OutcomeCount(Plain):
 
 
 class PlayerRecord(Plain):
-    """The deliveries of the batter or the bowler in earlier matches, on which the rating is based.
+    """The deliveries of a player in earlier matches, from which the player's rating is computed.
 
     A player who is new to the model has no record.
 
     Attributes:
         deliveries: the number of deliveries faced or bowled, including wides and no-balls.
         last_day: the day of the last of these deliveries.
-        outcomes: the outcomes of these deliveries. Wickets include those of the non-striker.
+        outcomes: the counts of their outcomes. Wickets include wickets of the non-striker.
     """
 
     role: Role
@@ -570,20 +571,20 @@ class PlayerRecord(Plain):
 
 
 class PastBall(Plain):
-    """A ball before the explained ball: what happened, its attention, and the effect of hiding it.
+    """A ball before the explained ball: its outcome, its attention, and the effect of hiding it.
 
-    The subject is the outcome that the explanation is about. All effects are null if no evidence
-    was gathered.
+    The *subject* is the outcome that the explanation is about. All effects are null if evidence was
+    not requested.
 
     Attributes:
-        attention: the ball's share of the attention over all heads. Each head counts by what it
-            adds to the prediction. The shares of all past balls sum to 1.
+        attention: the ball's share of the attention over all heads. Each head is weighted by its
+            effect on the prediction. The shares of all past balls sum to 1.
         effect_log_odds: the decrease of the subject's log-odds if only this ball is hidden
             (positive: the ball raises the subject).
         effect_points: the same decrease of the subject's probability, in percentage points.
-        effect_nats: the change of the tested distribution if only this ball is hidden.
-        rarity: the share of balls in other innings, at a similar distance and with the same
-            players, whose effect is at least as large in either direction.
+        effect_nats: the divergence of the tested distribution if only this ball is hidden.
+        rarity: the share of similar balls in other innings whose effect is at least as large, in
+            either direction. Similar balls agree in distance, same batter and same bowler.
     """
 
     index: Ball
@@ -604,10 +605,10 @@ class PastBall(Plain):
 
 
 class TopChange(Plain):
-    """The probability of one outcome before and after a change, and the difference in points.
+    """One outcome's probability before and after a change, and the difference in points.
 
-    The outcome is the explained one, if there is one. Otherwise it is the outcome that changes
-    most, or four or six for a claim about boundaries.
+    The outcome is the explained outcome. If the whole distribution is explained, it is the outcome
+    that changes most; for a claim about boundaries, it is four or six.
     """
 
     outcome: Outcome
@@ -617,11 +618,11 @@ class TopChange(Plain):
 
 
 class ReplacedOutcomes(Plain):
-    """The effect of replacing the outcomes of a claim's balls by what was expected of them.
+    """The effect of replacing the outcomes of a claim's balls by the expected outcomes.
 
     Attributes:
         effect_nats, effect_log_odds: as in `Evidence`.
-        p: the p-value against other sets of the same size whose outcomes are replaced.
+        p: the p-value, compared with replacing the outcomes of other sets of the same size.
     """
 
     effect_nats: Finite
@@ -630,7 +631,7 @@ class ReplacedOutcomes(Plain):
 
 
 class ControlRange(Plain):
-    """The outcome's probability with control sets hidden: the 2.5%, 50% and 97.5% quantiles."""
+    """The 2.5%, 50% and 97.5% quantiles of the outcome's probability if control sets are hidden."""
 
     low: Share
     median: Share
@@ -667,7 +668,7 @@ Control = Literal[
     "other sets of as many balls, allowing for where they stand",
     "other sets of as many balls, as many of them to this batter, allowing for where they stand",
 ]
-"""The control sets of p; the last two values are only in documents of schema 1.0."""
+"""The kind of control sets for the p-value. Only documents of schema 1.0 have the last two."""
 
 
 Direction = Literal["raise", "lower"]
@@ -677,30 +678,29 @@ class Evidence(ClaimResult):
     """A claim, the intervention that tests it, and the verdict.
 
     Attributes:
-        reference: whether this is the claim about the last balls, which any reader would guess.
-        removed: the past balls that are hidden; empty if the claim is about another input, such as
-            a player's record.
+        reference: whether this is the claim about the last balls. It is shown for comparison only.
+        removed: the hidden past balls; empty if the claim is about another input, such as a
+            player's record.
         outcome: the outcome on which the effect is measured; null for the whole distribution.
         direction: whether the claim says that its balls raise or lower the probability of
             ``outcome``.
-        single_effects: the decrease of the outcome's log-odds if each ball of ``removed`` is hidden
+        single_effects: the decrease of the outcome's log-odds for each ball of ``removed``, hidden
             alone (positive: the ball raises the outcome). Without ``outcome``, the effects are in
-            nats. A head of the long scale attends to overs, and has one value for the over.
-        opposing: the number of balls whose own effect has the opposite sign to the effect of all
-            together.
-        share: a head's effect divided by the effect of hiding the same balls from the whole model;
-            null for a claim about the model.
-        control_quantiles_nats: the 5th, 25th, 50th, 75th and 95th percentiles of the summed single
-            effects of the control sets.
-        controls: the probability of ``outcome`` with control sets hidden.
+            nats. For a head of the long scale, there is one value for the over.
+        opposing: the number of balls whose single effect has the opposite sign to the joint effect.
+        share: the effect of hiding the balls from the head, divided by the effect of hiding them
+            from the whole model; null for a claim about the whole model.
+        control_quantiles_nats: the 5th, 25th, 50th, 75th and 95th percentiles of the control sets'
+            effects, each the sum of its single effects.
+        controls: the probability of ``outcome`` if control sets are hidden.
         statistic: the test statistic. For past balls, it is the sum of the changes from hiding each
             ball alone. If the balls are hidden from the whole model, each change is standardised by
-            the changes for balls in other innings at a similar distance and with the same players.
-            For another input, it is the change that hiding the input causes.
-        statistic_quantiles: the same percentiles of the statistic of the control sets.
-        replaced: the second test of a supported claim about past balls, with their outcomes
+            the changes for similar balls in other innings. For another input, it is the change from
+            hiding the input.
+        statistic_quantiles: the same five percentiles of the control sets' test statistics.
+        replaced: the second test of a supported claim about past balls, in which their outcomes are
             replaced.
-        about: ``happened`` if the claim also holds in the second test, otherwise ``played``.
+        about: ``happened`` if the second test also supports the claim, otherwise ``played``.
     """
 
     scale: Scale | None
@@ -719,12 +719,12 @@ class Evidence(ClaimResult):
 
     @property
     def family(self) -> str:
-        """Return ``page``: the p-values of all claims of a page are corrected together."""
+        """Return ``page``, because the p-values of all claims of a page are corrected together."""
         return "page"
 
 
 class Fact(Plain):
-    """A number or a name in a sentence, and the JSON pointer to its value in the explanation."""
+    """A number or a name in a sentence, with the JSON pointer to its value in the explanation."""
 
     text: Text
     pointer: Text
@@ -773,12 +773,12 @@ class Explanation(JsonDocument):
         try:
             return {**upgraded(data), "schema_version": SCHEMA_VERSION}
         except (AttributeError, KeyError, TypeError):
-            return {**data, "schema_version": SCHEMA_VERSION}  # validation reports the wrong field
+            return {**data, "schema_version": SCHEMA_VERSION}  # else a wrong field is reported
 
     def clauses(self) -> tuple[Clause, ...]:
         """Return the sentences about the ball, each with an id for `attnlens.render_text`.
 
-        They are the narrative, the facts of the ball, the claims with their verdicts, and the
+        The sentences are the narrative, the facts of the ball, the claims with verdicts, and the
         cautions.
         """
         clauses: tuple[Clause, ...] = resolve_name(

@@ -1,6 +1,6 @@
-"""The answer to a what-if question as typed, frozen data.
+"""The classes of a what-if question and of its answer.
 
-The keys of a JSON object are in the order of the fields of its class.
+All classes are frozen. The keys of a JSON object have the same order as the fields of its class.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from attnlens.evidence.result import Finite, Flag, Plain, Share, Text
 SCHEMA_VERSION: Final = "1.1"
 
 LAST: Final = "last"
-"""The name, in a list of changes, of the ball before the ball in question."""
+"""In a list of changes, the name of the ball immediately before the ball in question."""
 
 _BALL: Final = "ball:"
 _PLAYED: Final = ("bowler", "batter", "target")
 
 _LONGEST_TARGET: Final = 40
-"""The largest number of characters of a target."""
+"""The maximum length of a target, in characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +44,15 @@ class WhatIfQuestion:
     """The changes of a what-if question.
 
     Attributes:
-        bowler, batter: the player who bowls or faces instead: a name, a part of a name that only
-            one player has, or a registry id. If a wicket on the last ball brings in a new batter,
-            ``batter`` is that new batter, at either end.
+        bowler, batter: the player who bowls or faces instead. It is a name, a part of a name that
+            only one player has, or a registry id. If a wicket on the previous ball brings in a new
+            batter, ``batter`` is the new batter, even at the non-striker's end.
         target: the target of the chase.
-        balls: past balls and their new outcomes, ``(("43", "6"), ("7.1", "W"))``; ``last`` is the
-            ball before the ball in question.
+        balls: past balls and their new outcomes, such as ``(("43", "6"), ("7.1", "W"))``. The name
+            ``last`` means the ball immediately before the ball in question.
 
     Raises:
-        InputError: nothing is changed, or the target is below 1.
+        InputError: the question changes nothing, or the target is below 1.
     """
 
     bowler: str | None = None
@@ -73,15 +73,15 @@ class WhatIfQuestion:
 
 
 def question_of(settings: Sequence[str]) -> WhatIfQuestion:
-    """Return the question that a list of settings describes.
+    """Build the question from a list of settings.
 
     Args:
-        settings: each is ``bowler=NAME``, ``batter=NAME``, ``target=N``, ``ball:43=0`` or
+        settings: texts such as ``bowler=NAME``, ``batter=NAME``, ``target=N``, ``ball:43=0`` or
             ``last=W``.
 
     Raises:
-        InputError: a setting has another form, a setting other than a ball is given twice, or the
-            question is invalid.
+        InputError: a setting has another form, the bowler, the batter or the target is given twice,
+            or the question is invalid.
     """
     names: dict[str, str] = {}
     balls: list[tuple[str, str]] = []
@@ -117,13 +117,13 @@ def _runs(text: str) -> int:
 
 
 def question_of_page(page: Mapping[str, object]) -> WhatIfQuestion:
-    """Return the question in a request of a web page.
+    """Build the question from a web page's request.
 
     Args:
         page: the request, with the optional keys ``bowler``, ``batter``, ``target`` and ``balls``.
 
     Raises:
-        InputError: nothing is changed, or a value is invalid.
+        InputError: the question changes nothing, or a value is invalid.
     """
     balls = page.get("balls") or {}
     if not isinstance(balls, Mapping):
@@ -139,12 +139,12 @@ ChangeKind = Literal["bowler", "batter", "non_striker", "target", "ball"]
 
 
 class WhatIfChange(Plain):
-    """One difference from the recorded match.
+    """One difference between the recorded match and the changed match.
 
     Attributes:
         ball, label: the index and the label of a past ball with another outcome.
-        before, after: names, outcomes or targets, as text.
-        follows: whether the change was not requested, but follows from a requested change.
+        before, after: the names, outcomes or targets before and after the change, as text.
+        follows: true if the change was not requested but follows from a requested change.
     """
 
     kind: ChangeKind
@@ -162,7 +162,7 @@ class WhatIfChange(Plain):
 
 
 class OutcomeChange(Plain):
-    """One outcome's probability before and after, and the difference in percentage points."""
+    """One outcome's probability before and after the changes, and the difference in points."""
 
     outcome: Outcome
     before: Share
@@ -174,8 +174,8 @@ class WhatIf(JsonDocument):
     """The prediction for one ball, before and after the changes of a what-if question.
 
     Attributes:
-        before, after: the players of the ball and the scoreboard before it, without and with the
-            changes.
+        before, after: the players and the scoreboard of the ball, without the changes and with
+            them.
         actual: the actual outcome; null for a ball not yet bowled.
     """
 
