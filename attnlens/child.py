@@ -1,9 +1,10 @@
 """Open untrusted files in a separate process with limited resources and no standard input.
 
-The child receives its question as JSON and answers with lines of JSON, so the parent unpickles and
-executes nothing that the child sends. `setrlimit` limits the memory, processor time and written
-files of the child. The parent limits the time between two lines. Windows has no `setrlimit`, so
-only the parent's limit applies there. On macOS, memory is not limited.
+The parent sends the arguments of a function as JSON, and the child answers with lines of JSON. The
+parent therefore never unpickles or executes data from the child. `setrlimit` limits the memory,
+processor time and written files of the child. The parent limits the time between two lines from the
+child. Windows has no `setrlimit`, so only the parent's limit applies there. On macOS, memory is not
+limited.
 
 Reference: https://man7.org/linux/man-pages/man2/getrlimit.2.html
 """
@@ -35,9 +36,9 @@ _START: Final = (
 )
 _PARENT_POLL_SECONDS: Final = 1.0
 _PR_SET_PDEATHSIG: Final = 1
-"""The `prctl` option that sets the signal sent to this process when its parent ends."""
+"""The number of the `prctl` option that chooses the signal for the death of the parent process."""
 _ALLOCATION_FAILED: Final = "can't allocate memory"
-"""A part of the text of the RuntimeError that torch raises instead of a MemoryError."""
+"""Words in the RuntimeError that torch raises, instead of a MemoryError, if memory runs out."""
 
 Report = Callable[[str], None]
 
@@ -51,10 +52,10 @@ class Bounds:
     """The resource limits of a child process.
 
     Attributes:
-        memory: the most private memory in bytes (``RLIMIT_DATA``); mapped files do not count.
+        memory: the largest private memory in bytes (``RLIMIT_DATA``); mapped files do not count.
         cpu_seconds: the most processor time in seconds, for all threads together.
         silent_seconds: the longest time in seconds without a line from the child.
-        answer: the most bytes in all lines of the child together.
+        answer: the most bytes that the child may write in all its lines together.
         remedy: the advice in the error message if a limit is exceeded.
         writes: whether the child may write files.
     """
@@ -80,8 +81,8 @@ def in_child(
     Args:
         function: ``module:function``. The function is called with the values of ``question`` and
             with ``report`` as keyword arguments, and must return JSON values.
-        path: the file that is opened, for error messages.
-        report: a function called with each progress report of the child.
+        path: the file that the function opens; error messages name this file.
+        report: a function that is called with each progress report from the child.
 
     Raises:
         AttnlensError: the error that the child raised.
@@ -145,7 +146,7 @@ def answers_of_child(
 
 
 def _messages(stream: IO[bytes], bounds: Bounds, path: str) -> Iterator[tuple[str, Any]]:
-    """Yield the kind and the value in each line of a child, until the child closes its output."""
+    """Yield the kind and the value of each line from a child, until the child closes its output."""
     lines: SimpleQueue[bytes] = SimpleQueue()
 
     def read() -> None:
@@ -196,7 +197,7 @@ def _gigabytes(n_bytes: int) -> str:
 
 
 def _ended(status: int, bounds: Bounds, path: str) -> InputError:
-    """Explain why a child ended without a final message."""
+    """Return an error that says why a child ended without a final message."""
     if status == -getattr(signal, "SIGXCPU", 0) and status:
         return bounds.exceeded(f"{bounds.cpu_seconds} seconds of processor time", path)
     cause = f"signal {-status}" if status < 0 else f"status {status}"
@@ -209,7 +210,10 @@ def _ended(status: int, bounds: Bounds, path: str) -> InputError:
 
 
 def answer_question() -> None:
-    """Answer the question on standard input with lines of JSON; runs in the child process."""
+    """Run the function that is named on standard input, and write the results as lines of JSON.
+
+    This function runs in the child process.
+    """
     function, question, memory, cpu_seconds, writes, parent = json.load(sys.stdin)
     out = os.fdopen(os.dup(1), "wb", buffering=0)
     # Libraries must not print to the stream of answers, nor wait for input that never comes.

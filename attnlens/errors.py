@@ -1,4 +1,4 @@
-"""The errors that attnlens raises on purpose, and functions that count and list things."""
+"""The errors that attnlens raises on purpose, and functions that format counts and lists."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ class AttnlensError(Exception):
 class InputError(AttnlensError):
     """An input is invalid.
 
-    The text is one line, ``FILE:LINE: what is wrong; what to do``, without the parts that are
-    unknown.
+    The text is one line, ``FILE:LINE: what is wrong; what to do``. Unknown parts are left out.
     """
 
     def __init__(
@@ -43,7 +42,9 @@ class InputError(AttnlensError):
         super().__init__(text)
 
     def without_folder(self) -> str:
-        """Return the text without the file's folder, because readers may be on another machine."""
+        """Return the text without the file's folder, which means nothing to a reader on another
+        machine.
+        """
         folder = os.path.dirname(self.path or "")
         return str(self).replace(f"{folder}{os.sep}", "") if folder else str(self)
 
@@ -55,7 +56,7 @@ class CheckpointError(InputError):
 class EndpointError(InputError):
     """A service cannot be reached, refuses a request, or returns an invalid answer.
 
-    ``status`` is the HTTP status of a refusal.
+    If the service refused the request, ``status`` is the HTTP status.
     """
 
     status: int | None = None
@@ -66,7 +67,7 @@ class RecordingError(AttnlensError):
 
 
 class UnknownNameError(RecordingError, KeyError):
-    """A name does not exist; the text lists the existing names."""
+    """A name does not exist. The text of the error lists the existing names."""
 
     __str__ = Exception.__str__  # a KeyError would show the text in quotes
 
@@ -86,13 +87,13 @@ class InterventionError(AttnlensError):
 def count(number: int, singular: str, plural: str | None = None) -> str:
     """Format a number and its noun, such as ``1 site`` or ``1,200 sites``.
 
-    ``plural`` is needed only if it is not ``singular`` plus an s.
+    ``plural`` is needed only if the plural is not ``singular`` with an s added.
     """
     return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
 
 
 def choices(name: object, available: Iterable[str]) -> str:
-    """List the available names for a message, names similar to ``name`` first."""
+    """Format the available names as a list for a message. Names similar to ``name`` come first."""
     from difflib import get_close_matches
 
     names = list(dict.fromkeys(available))

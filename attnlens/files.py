@@ -39,7 +39,7 @@ def read_whole(
 
     Args:
         max_bytes: the largest accepted size in bytes.
-        kind: the expected kind of file, for messages.
+        kind: the expected kind of file, which error messages name.
         remedy: the advice in the error message.
 
     Raises:
@@ -68,7 +68,9 @@ def read_whole(
 
 
 def size_of(path: str) -> int:
-    """Return the bytes in a file, or in the files directly in a folder; 0 if nothing exists."""
+    """Return the size in bytes of a file, or of all files directly in a folder; 0 if nothing
+    exists.
+    """
     if os.path.isdir(path):
         return sum(size_of(entry.path) for entry in os.scandir(path) if entry.is_file())
     status = os.stat(path) if os.path.isfile(path) else None
@@ -81,7 +83,7 @@ def size_of(path: str) -> int:
 def is_ours(status: os.stat_result, rights: int = stat.S_IWGRP | stat.S_IWOTH) -> bool:
     """Return whether only this user or the administrator could have written a file or folder.
 
-    On Windows, where permissions work differently, the result is always true.
+    On Windows, permissions work differently and the result is always true.
 
     Args:
         rights: the permission bits that must not be set.
@@ -137,10 +139,10 @@ def writing(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def cannot_be_written(path: str | os.PathLike[str], error: Exception) -> InputError:
-    """Build the one-line error for a file that the system refuses to write.
+    """Return the one-line error for a file that the system refuses to write.
 
     Args:
-        error: an `OSError`, or an error that a library raised because of one.
+        error: an `OSError`, or another error that a library raised because of an `OSError`.
     """
     number = _error_number(error)
     reason = str(error) if number is None else os.strerror(number)
@@ -164,7 +166,7 @@ _SYSTEM_REMEDIES: Final = {
 }
 
 _NUMBER_IN_TEXT: Final = re.compile(r"\(os error (\d+)\)")
-"""The notation of a system error number in libraries written in Rust."""
+"""How libraries written in Rust write the number of a system error in their messages."""
 
 
 def _error_number(error: BaseException | None) -> int | None:
@@ -223,21 +225,24 @@ def check_writable(path: str | os.PathLike[str]) -> None:
 
 
 _MAX_NAME_BYTES: Final = 200
-"""The most bytes of the target's name in a temporary name; file systems allow 255 in total."""
+"""The most bytes of the target's name that are used in the name of the temporary file.
+
+File systems allow 255 bytes for a whole name.
+"""
 
 
 def _part_path(target: Path) -> Path:
     """Return the path of the temporary file that is written first and then renamed to the target.
 
-    The name is random, because two threads must not write to the same file. The same holds for two
-    containers that share a folder, whose process ids may be equal.
+    The name is random, because two threads must not write to the same file. The process id does not
+    suffice either, because two containers that share a folder may use the same process id.
     """
     name = os.fsencode(target.name)[:_MAX_NAME_BYTES].decode("utf-8", "ignore")
     return target.with_name(f"{name}.{os.getpid()}.{os.urandom(4).hex()}.part")
 
 
 def lock(file: int) -> bool:
-    """Lock an open file or folder until it is closed. Return False if another process has a lock.
+    """Lock an open file or folder until it is closed. Return False if another process holds a lock.
 
     On systems without locks (Windows, some network drives), the result is always True.
     """

@@ -1,8 +1,10 @@
-"""A queue and a cache of answers. One thread runs the model for the most urgent request first.
+"""A queue and a cache of answers.
+
+One thread runs the model and starts with the most urgent request.
 
 Only one request can use the model at a time, because requests share the model's hooks. Requests for
-innings run before tests of balls. Prefetched answers run last, or are refused if too many of them
-are queued. A job is dropped if no client waits for it.
+a whole innings run before tests of single balls. Prefetched answers are computed last; if too many
+of them are queued, further ones are refused. A job is dropped if no client waits for it.
 """
 
 from __future__ import annotations
@@ -24,13 +26,17 @@ from .library import BusyError, Data
 Result = TypeVar("Result")
 
 FIRST, ON_DEMAND, LONG, AHEAD = range(4)
-"""Urgencies: run first; run in order of arrival; run with pauses; run if nothing else waits."""
+"""How urgent a job is, most urgent first.
+
+Jobs with equal urgency run in order of arrival. A ``LONG`` job pauses while more urgent jobs run,
+and an ``AHEAD`` job prefetches an answer.
+"""
 MAX_AHEAD: Final = 6
 _MAX_JOBS: Final = 200
 _TIMEOUT_SECONDS: Final = 120.0
 """The time after which a request fails."""
 _POLL_SECONDS: Final = 0.1
-"""The interval between checks whether the client is still connected."""
+"""The time between two checks whether the client is still connected."""
 
 
 class DisconnectedError(Exception):
@@ -45,7 +51,7 @@ def compressed_json(value: Data) -> bytes:
 
 @dataclass(slots=True, eq=False)
 class Job:
-    """A computation, and the number of requests that wait for it."""
+    """A computation, and the number of requests that wait for its result."""
 
     make: Callable[[], Any]
     number: int
@@ -59,7 +65,10 @@ class Job:
 
 
 def never_disconnected() -> bool:
-    """Return False. This is the default of ``disconnected``: the client always waits."""
+    """Return False, as if the client never disconnected.
+
+    This is the default of ``disconnected``.
+    """
     return False
 
 
@@ -67,8 +76,8 @@ class AnswerQueue:
     """A queue that computes the answer for each key, and caches the answers.
 
     Args:
-        max_bytes: the largest size of the compressed cache. If the cache is larger, the least
-            recently used answer is dropped.
+        max_bytes: the largest size of the cache, in compressed bytes. If the cache grows larger,
+            the least recently used answers are dropped.
     """
 
     def __init__(self, max_bytes: int = 64_000_000) -> None:
@@ -94,8 +103,8 @@ class AnswerQueue:
             make: a function that computes the answer.
             urgency: ``FIRST``, ``ON_DEMAND``, ``LONG`` or ``AHEAD``. If it is ``LONG``, ``make``
                 must call `let_others_run` between its steps.
-            disconnected: a function that returns whether the client has disconnected. A job without
-                a waiting client is dropped if it has not started.
+            disconnected: a function that returns whether the client has disconnected. If no client
+                waits for a job that has not started, the job is dropped.
 
         Raises:
             BusyError: too many jobs or too many prefetched answers are waiting.
@@ -128,7 +137,10 @@ class AnswerQueue:
             return order.index(self._jobs[key]) if key in self._jobs else 0
 
     def _enqueue(self, key: Hashable, make: Callable[[], Any], urgency: int) -> Job:
-        """Return the job of a key, and count one more waiting request. The caller has the lock."""
+        """Return the job of a key, and count one more waiting request.
+
+        The caller must hold the lock.
+        """
         job = self._jobs.get(key)
         if job is None:
             ahead = sum(job.urgency == AHEAD for job in self._jobs.values())

@@ -1,4 +1,4 @@
-"""Build the app: the frame of every page, the scripts, and the page for each address."""
+"""Build the Dash app: the parts common to all pages, the scripts and the page of each address."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _REMOVED_PAGES: Final = {
     "models": "attnlens describe and attnlens trace write a model's equations and numbers.",
     "corpus": "To read a corpus, open its Parquet files with DuckDB or pandas.",
 }
-"""Pages of earlier versions, and their replacements."""
+"""Pages that existed in earlier versions, each with a sentence that names its replacement."""
 
 
 def create_app(
@@ -237,7 +237,7 @@ _KEYS: Final = {
 
 
 def frame(*, public: bool, heads: bool) -> html.Div:
-    """Build the menu and the other parts that every page contains."""
+    """Build the parts that every page contains, such as the menu."""
     links = {"/": "Matches", "/heads": "Heads", "/recordings": "Recordings"}
     if not heads:
         del links["/heads"]
@@ -290,7 +290,8 @@ def frame(*, public: bool, heads: bool) -> html.Div:
 def modules() -> tuple[str, Data]:
     """Return the URL of the scripts' folder, and the texts of the scripts by name.
 
-    The folder's name is a hash of the texts, so browsers can cache the scripts permanently.
+    The folder's name is a hash of the texts. Changed scripts therefore have a new URL, and browsers
+    can cache each URL permanently.
     """
     assets = [*(files("attnlens.dashboard") / "assets").iterdir()]
     texts = {file.name: file.read_text("utf-8") for file in assets if file.name.endswith(".js")}
@@ -301,6 +302,6 @@ def modules() -> tuple[str, Data]:
 
 
 def _links(folder: str, names: Data) -> str:
-    """Return HTML links that load the first script and all scripts that it imports in parallel."""
+    """Return HTML links that load the first script and, in parallel, the scripts it imports."""
     preloaded = [f'<link rel="modulepreload" href="{folder}/{name}">' for name in sorted(names)]
     return "\n".join([*preloaded, f'<script type="module" src="{folder}/main.js"></script>'])

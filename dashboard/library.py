@@ -1,7 +1,7 @@
 """Keep the open matches and recordings, by their key in the URL.
 
 Files named on the command line stay open. The key of an upload is a hash of its name and content.
-Uploads are not listed. The least recently used uploads are dropped if space runs out.
+Uploads are not listed on any page. If space runs out, the least recently used uploads are dropped.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from attnlens.cricket.match.match import Match
 
 Data = dict[str, Any]
-"""A JSON document, which only the page's script interprets."""
+"""A JSON object, such as the data that the server sends to the script of a page."""
 
 
 class BusyError(Exception):
@@ -33,7 +33,7 @@ class BusyError(Exception):
 
 
 class Followed(Protocol):
-    """A match whose file is read again as it grows.
+    """A match whose file is read again whenever the file grows.
 
     Attributes:
         as_of: the time when the last valid state was read, in seconds since 1970.
@@ -54,25 +54,28 @@ class Functions:
     Attributes:
         read: returns the match in the file at a path. Raises `AttnlensError`.
         match: returns the data of a match without its balls.
-        people: returns the players of a match, each with the first ball faced or bowled.
+        people: returns the players of a match, with the first ball that each of them faced or
+            bowled.
         story: returns the ``html`` of a match's story. The arguments are the match, whether to test
             claims, the model, a function that returns the URL of a ball by innings and index, and a
             function to call between steps.
         innings: returns every ball of an innings (`attnlens.cricket.explain.innings_data`), and the
             ``scores`` before each ball as HTML. The arguments are the match, the innings and the
             model.
-        explain: returns the ``explanation`` of a ball with evidence, and the ``html`` of its parts.
-            The arguments are the match, the innings, the ball, the model and the outcome to
-            explain; ``None`` selects the default outcome.
-        next_ball: returns the forecast of the next ball, or in ``waiting`` why there is none. The
-            arguments are the match and the model.
+        explain: returns the ``explanation`` of a ball with its evidence, and the ``html`` of the
+            explanation's parts. The arguments are the match, the innings, the ball, the model and
+            the outcome to explain; ``None`` selects the default outcome.
+        next_ball: returns the forecast of the next ball. If there is no forecast, ``waiting`` says
+            why. The arguments are the match and the model.
         what_if: returns the answer to a what-if question as HTML. The arguments are the match, the
             innings, the ball, the model and the changes.
-        texts: a function from an explanation to a text, for each file name such as ``prompt.txt``.
+        texts: for each file name such as ``prompt.txt``, a function that converts an explanation to
+            the text of that file.
         page: returns a page of heat maps. The arguments are the path and the name of a recording.
         models: the names of the available models, the default first.
-        heads: the HTML page of each head, such as ``whole-0``, and of all heads under ``""``;
-            ``None`` if the command line names no file of ``attnlens lab heads --json``.
+        heads: the HTML page of each head, under the head's name such as ``whole-0``, and the page
+            of all heads under ``""``; ``None`` if the command line names no file written by
+            ``attnlens lab heads --json``.
     """
 
     read: Callable[[str], Match]
@@ -91,10 +94,16 @@ class Functions:
 
 _MAX_UPLOADS: Final = 64
 _MAX_UPLOADED_CHARACTERS: Final = 32_000_000
-"""The largest size of all uploads as text. A match needs about four times as much memory."""
+"""The largest total size of all uploads as text.
+
+A match needs about four times as much memory as its text.
+"""
 _PIECE_BYTES: Final = 1 << 16
 _MAX_READERS: Final = 2
-"""The most uploads that are read at the same time. The pages of other uploads try again later."""
+"""The most uploads that are read at the same time.
+
+The server refuses further uploads, and the browser sends them again later.
+"""
 _UNSAFE_CHARACTERS: Final = re.compile(r"[^A-Za-z0-9._-]+")
 
 
@@ -104,7 +113,7 @@ Content = TypeVar("Content", "Match", str)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LibraryItem(Generic[Content]):
-    """A match, or a recording's page.
+    """A match, or the page of a recording, with what the dashboard knows about it.
 
     Attributes:
         key: the item's name in the address.
@@ -142,7 +151,7 @@ class Library(ABC, Generic[Content]):
 
     @abstractmethod
     def _size(self, content: Content) -> int:
-        """Return the number of characters of a content as text."""
+        """Return the number of characters that the content has as text."""
 
     @abstractmethod
     def _read(self, path: str, name: str) -> tuple[Content, Data]:
@@ -154,7 +163,9 @@ class Library(ABC, Generic[Content]):
         return list(self._permanent.values())
 
     def get(self, key: str) -> LibraryItem[Content] | None:
-        """Return the item of a key, or ``None`` if it was never open or has been dropped."""
+        """Return the item with this key, or ``None`` if the item was never open or has been
+        dropped.
+        """
         with self._lock:
             if key in self._uploaded:
                 self._uploaded.move_to_end(key)
@@ -213,7 +224,7 @@ class Library(ABC, Generic[Content]):
 
 
 class Matches(Library["Match"]):
-    """Matches by key.
+    """The open matches, by key.
 
     Attributes:
         note: a remark about the matches that are named on the command line.
@@ -242,7 +253,10 @@ class Matches(Library["Match"]):
         return self._add(summary["match_id"], item)
 
     def refreshed(self, key: str) -> LibraryItem[Match] | None:
-        """Return the match of a key. A followed match is read again if its file has changed."""
+        """Return the match with this key.
+
+        If the match is followed and its file has changed, read it again.
+        """
         with self._refreshing:
             item = self.get(key)
             match = None if item is None or item.followed is None else item.followed.newer()

@@ -51,7 +51,10 @@ def shown(page: str, children: Page, **data: Any) -> html.Div:
 
 
 def drop_zone(kind: str, words: str) -> html.Div:
-    """Build an area where a file can be dropped for upload. The script adds the file input."""
+    """Build an area where a file can be dropped for upload.
+
+    The page's script adds the file input.
+    """
     return html.Div(
         [html.Label(f"Open {words}; or drop the file here. "), html.P("", role="alert")],
         className="drop",
@@ -86,7 +89,7 @@ def recording_link(item: LibraryItem[str]) -> str:
 
 
 def _facts(item: LibraryItem[Match], *more: str) -> str:
-    """Return the event, date and venue of a match on one line, after the facts in ``more``."""
+    """Return one line with the facts in ``more``, followed by the match's event, date and venue."""
     facts = [*more, *(item.summary[name] for name in ("event", "date", "venue"))]
     return " · ".join(on_one_line(fact) for fact in facts if fact)
 
@@ -122,7 +125,7 @@ def home_page(matches: Matches, *, public: bool) -> html.Div:
 
 
 def heads_page(head: str) -> html.Div:
-    """Build the page of one head or of all heads. The script requests its content."""
+    """Build the page of one head or of all heads. The page's script requests the content."""
     return shown("heads", [html.Div(id="story")], head=head)
 
 
@@ -178,12 +181,14 @@ def _ways(item: LibraryItem[Match], models: tuple[str, ...]) -> html.Div:
 
 
 def _empty(name: str) -> html.Div:
-    """Build an empty element, which the script fills."""
+    """Build an empty element, which the page's script fills."""
     return html.Div(id=name)
 
 
 def ball_page(item: LibraryItem[Match], models: tuple[str, ...]) -> html.Div:
-    """Build the page of a ball: score, innings, forecast with reasons, and attention of heads."""
+    """Build the page of a ball: the score, the innings, the forecast with its reasons, and the
+    attention of each head.
+    """
     is_live = item.followed is not None
     ways = _ways(item, models)
     files = [

@@ -89,7 +89,9 @@ def disconnected() -> Callable[[], bool]:
 
 
 def json_response(packed: bytes, *, lasting: bool = True) -> Response:
-    """Build a response from compressed JSON, decompressed for clients that do not accept gzip.
+    """Build a response from compressed JSON.
+
+    Decompress the JSON if the client does not accept gzip.
 
     Args:
         lasting: whether browsers may cache the response, because it will not change.
@@ -232,7 +234,10 @@ def add_match_routes(
     def respond(
         item: LibraryItem[Match], make: Callable[..., Data], *arguments: Any, urgency: int = FIRST
     ) -> Response:
-        """Return the cached result of ``make``, which by default runs before tests of balls."""
+        """Return the cached result of ``make``.
+
+        By default, ``make`` runs before any tests of balls.
+        """
         model = chosen_model()
         key = (make, item.key, item.version, *arguments, model)
         work = partial(make, item.value, *arguments, model)

@@ -1,9 +1,10 @@
 """Serve the app with limits on threads and connections, and with a security policy.
 
 Pages load nothing from other servers. Inline scripts do not run, except Dash's scripts, which the
-policy allows by their hashes. A server on a loopback address refuses other host names, so another
-site cannot point its name at the server. Requests from pages of other sites are refused before any
-work is done. Other sites can only link to a page.
+policy allows by their hashes. A server on a loopback address refuses requests to other host names.
+Another site can therefore not reach the server by pointing its own host name at it (DNS rebinding).
+Requests from pages of other sites are refused before any work is done. Other sites can link to a
+page but cannot use it in any other way.
 """
 
 from __future__ import annotations
@@ -34,10 +35,16 @@ if TYPE_CHECKING:
     from waitress.server import TcpWSGIServer
 
 _OWN_HEADER: Final = "X-Attnlens"
-"""A header that forms of other sites cannot send. Uploads and questions must have it."""
+"""A header that a form on another site cannot send.
+
+Requests that upload a file or ask a question must have this header.
+"""
 
 _PAGE_ENDPOINTS: Final = ("/", "/<path:path>")
-"""Dash's endpoints of the page, which is the same at every address and needs no computation."""
+"""The endpoints of Dash that return the HTML of a page.
+
+This HTML is the same at every address and needs no computation.
+"""
 
 
 def is_loopback(host: str) -> bool:
@@ -127,7 +134,7 @@ _IDLE_SECONDS: Final = 30
 MAX_BODY_BYTES: Final = 32_000_000
 """The largest size of an uploaded file."""
 MAX_REQUEST_BYTES: Final = 1_000_000
-"""The largest body of a request other than an upload."""
+"""The largest body of a request that is not an upload."""
 _MAX_ARRIVING_BYTES: Final = 4 * MAX_BODY_BYTES
 """The largest size of all uploads that are being received or read at the same time."""
 
@@ -146,7 +153,7 @@ class _Refusal(Error):  # type: ignore[misc]  # waitress has no types
 
 
 class _Parser(HTTPRequestParser):  # type: ignore[misc]
-    """A parser that refuses a body that is too large, before the body is received."""
+    """A parser that refuses a request with too large a body before it receives the body."""
 
     arriving: ClassVar[WeakSet[_Parser]] = WeakSet()
     """The uploads that are being received or read."""
