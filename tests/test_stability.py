@@ -101,7 +101,8 @@ def test_the_top_ball_is_the_one_whose_hiding_moves_the_subject_most() -> None:
 def test_the_command(season: Path, attnlens_here: Here) -> None:
     save_predictor("other.safetensors", small_predictor(seed=5))
     model = season / "small.safetensors"
-    words = ("lab", "faithfulness", season / "later.zip", "--model", model, "--balls", 4)
+    source = season / "later.zip"
+    words = ("lab", "faithfulness", source, "--model", model, "--history", source, "--balls", 4)
     more = ("--stability", "--claims", 1, "--against", "other.safetensors")
     data = json.loads(attnlens_here.good(*words, *more, "--json"))
     assert data["against"]["name"] == "other"
