@@ -31,7 +31,7 @@ KIND_SIZE: Final = 3
 
 
 def competition_of(match: Match) -> str:
-    """Return the key of the match's competition, or an empty text if the file names no event."""
+    """Return the key of the match's competition, or an empty string if the file names no event."""
     event = event_of(match)
     if match.team_type != "international" and " tour of " not in event:
         return event
@@ -39,27 +39,29 @@ def competition_of(match: Match) -> str:
 
 
 def event_of(match: Match) -> str:
-    """Return the tournament or series named in the file, with " (women)" for women; empty
-    if not stated.
+    """Return the name of the tournament or series in the file, or an empty string if there is none.
+
+    For women's cricket, " (women)" is added to the name.
     """
     name = str(match.event.get("name", "")).strip()
     return f"{name} (women)" if name and match.gender == "female" else name
 
 
 def team_key(match: Match, team: str) -> str:
-    """Return the team's name, with " (women)" for women, since India has a men's and a
-    women's team.
+    """Return the team's name, with " (women)" added for women's cricket.
+
+    Otherwise the men's and the women's team of India would have the same key.
     """
     return f"{team} (women)" if match.gender == "female" else team
 
 
 def venue_key(match: Match) -> str:
-    """Return the ground's name up to the first comma, since files differ in what follows it."""
+    """Return the ground's name up to the first comma. Files differ in the text after the comma."""
     return (match.venue or "").split(",")[0].strip()
 
 
 def era_of(match: Match) -> str:
-    """Return the key of the match's scoring levels, which are separate for men and women."""
+    """Return the gender, which is the key of the match's scoring levels."""
     return match.gender or "male"
 
 
@@ -122,11 +124,13 @@ def quota_of(match: Match, innings: Innings) -> int | None:
 
 
 def _shortened(match: Match, innings: Innings, quota: int) -> int | None:
-    """Return the number of legal balls of a first innings that was shortened before it began, else
-    ``None``.
+    """Return the number of legal balls of a first innings that was shortened before it began.
 
-    An innings counts as shortened if the chase is also shorter and either its target is one run
-    more than the total, or the powerplay of the innings was shorter than usual.
+    Return ``None`` for every other innings.
+
+    The first innings counts as shortened if the chase is shorter than usual and one of two facts
+    holds: the target of the chase is one run more than the total of the first innings, or the
+    powerplay of the first innings was shorter than usual.
     """
     chase = next((side for side in match.innings if side.number == 2), None)
     length = quota if chase is None else chase.target_balls or quota
@@ -149,9 +153,10 @@ PHASES: Final = ("powerplay", "middle", "death")
 def phase_of(legal_balls: int, quota: int | None) -> int:
     """Return the phase of a ball for ratings and encoders: 0, 1 or 2.
 
-    In an innings of 120 balls, the phases are the first 36, the next 54 and the last 30 balls. For
-    another quota the same shares apply. Without a quota every ball is in the middle phase. Pages
-    use the powerplays in the file instead (`attnlens.cricket.match.ledger.phase_before`).
+    In an innings of 120 balls, the phases are the first 36, the next 54 and the last 30 balls. An
+    innings with another quota is divided in the same proportions. If there is no quota, every ball
+    is in the middle phase. Pages use the powerplays in the file instead
+    (`attnlens.cricket.match.ledger.phase_before`).
     """
     if not quota:
         return 1

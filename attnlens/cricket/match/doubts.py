@@ -1,10 +1,11 @@
-"""Find what is impossible, or hard to believe, in the balls of a match: one small function per
-rule.
+"""Find what is impossible or hard to believe in the balls of a match.
+
+Each rule is one small function.
 
 A well-formed file can still describe a match that was never played. Each violation of a rule is
-added to the match's notes. If no analysis of the match could be right, the match is refused. An
-over is doubted only if the Laws of Cricket rule it out. `reconcile` also compares the facts stated
-about the match with its balls: every field has a witness, or is listed in `NO_CLAIM`.
+added to the match's notes. If no analysis of the match could be right, the match is refused.
+`reconcile` also compares the facts stated about the match with its balls. Every field of the file
+has a witness, which is a function that checks the field, or is listed in `NO_CLAIM`.
 """
 
 from __future__ import annotations
@@ -46,10 +47,12 @@ _UNKNOWN = UNKNOWN_PLAYER.name
 _MAX_DOUBTS_A_RULE = 5
 _SUPER_OVER_WICKETS = 2
 _NEARLY_ALL_OUT = 8
-"""With this many batters out, injured or absent batters may have ended the innings."""
+"""If at least this many batters are out, the innings may have ended because the next batters were
+injured or absent.
+"""
 
 _FREE_HITS_SINCE = datetime.date(2016, 1, 1)
-"""From this day on, every no-ball of one run is followed by a free hit in limited-overs matches."""
+"""From this day on, a free hit follows every no-ball of one run in limited-overs matches."""
 
 _BALL_RECORD = attrgetter("label", "batter", "non_striker", "bowler", "runs_total", "wickets")
 
@@ -60,11 +63,16 @@ _OFF_AN_EXTRA: Final = (
 """The dismissals that are possible off a wide and off a no-ball."""
 
 _ELEVEN: Final = 11
-"""A larger squad may include substitutes, as in leagues with impact players."""
+"""The usual size of a squad.
+
+A larger squad may include substitutes, as in leagues with impact players.
+"""
 
 _HANDLED: Final = "handled the ball"
 _LAST_HANDLED: Final = datetime.date(2017, 10, 1)
-"""From this day on (Laws of Cricket, 2017 code), this dismissal is "obstructing the field"."""
+"""From this day on, such a dismissal is called "obstructing the field" (Laws of Cricket, 2017
+code).
+"""
 
 _FROM_ANYWHERE = frozenset({"timed out", "retired out", "retired hurt", "retired not out"})
 """The dismissals that are possible for a player who is not at the crease."""
@@ -79,7 +87,10 @@ _REVIEW_DECISIONS = frozenset({"upheld", "struck down", "technical failure"})
 
 
 class Finding(NamedTuple):
-    """A violation of a rule, and its location. Rules about one innings leave ``innings`` empty."""
+    """A violation of a rule, and its location.
+
+    A rule about one innings does not set ``innings``, because `doubts_of` adds the innings.
+    """
 
     problem: str
     ball: Delivery | None = None
@@ -94,8 +105,9 @@ class BallRule(NamedTuple):
     Attributes:
         kind: the name of the rule in JSON.
         refused: whether a match that violates the rule is refused.
-        of_innings: whether ``find`` is called for each innings, with its scan as second argument.
-        find: a function that yields each violation.
+        of_innings: whether ``find`` is called once for each innings. If so, its second argument is
+            the scan of that innings.
+        find: a function that yields every violation of the rule.
     """
 
     kind: str
@@ -105,7 +117,7 @@ class BallRule(NamedTuple):
 
 
 RULES: Final[list[BallRule]] = []
-"""Every rule about balls; rules that lead to refusal come first."""
+"""Every rule about balls. Rules whose violation leads to refusal come first."""
 
 
 def _rule(
@@ -240,7 +252,9 @@ def _fielders(case: Case, scan: InningsScan) -> Iterator[Finding]:
 
 
 def _cannot_field(case: Case, scan: InningsScan, ball: Delivery, kind: str, name: str) -> str:
-    """Return why a player cannot have been the fielder of a wicket, or an empty text if he can."""
+    """Return why a player cannot have been the fielder of a wicket, or an empty string if the
+    player can.
+    """
     batting = case.squads.get(scan.innings.batting_team, frozenset())
     fielding = case.squads.get(scan.innings.bowling_team, frozenset())
     if (kind == "caught and bowled") != (name == ball.bowler.name) and kind != "run out":
@@ -603,13 +617,14 @@ BALL_FIELDS: Final[dict[str, tuple[str, ...]]] = {
 """For each field of a ball, the kinds of doubt that contradict the field."""
 
 _ADDS_UP = frozenset({"label", "actual_delivery", "runs.extras", "runs.total"})
-"""Fields of a ball that follow from the ball's other fields and from the other balls of the
-over.
-"""
+"""Fields of a ball that follow from its other fields and from the other balls of the over."""
 
 
 def _ball_statements(case: Case, kinds: set[str]) -> Iterator[StatedField]:
-    """Yield one statement for each field of a ball; ``kinds`` are the kinds of all doubts found."""
+    """Yield one statement for each kind of field that balls have.
+
+    ``kinds`` holds the kinds of all doubts about the balls.
+    """
     balls = sum([len(innings.deliveries) for innings in case.match.innings])
     wickets = fielders = all_run = 0
     for scan in case.scans:
@@ -642,17 +657,22 @@ TWICE: Final = "twice"
 """The kind of doubt for a field that the file states in two places with different values."""
 
 _PARTS = frozenset({"players", "officials", "supersubs"})
-"""Objects whose keys are names of teams or roles."""
+"""JSON objects whose keys are names of teams or roles."""
 
 
 _Field = tuple[str, str, str, Any]
-"""A field's name, its pattern, the part of the name that matches ``*`` or ends it, and its
-value.
+"""A field's name, the pattern of its name, a part of the name, and the field's value.
+
+The part is the text that matches ``*`` in the pattern; if the pattern has no ``*``, it is the last
+key of the name.
 """
 
 
 def _add_leaves(fields: list[_Field], prefix: str, pattern: str, part: str, node: Json) -> None:
-    """Add the fields below a node. If ``part`` is empty, the key of each field is its part."""
+    """Add all fields inside a JSON object to ``fields``, with ``part`` as the part of each field.
+
+    If ``part`` is empty, the part is the field's key.
+    """
     for key, value in node.items():
         if value is None or value == "":
             continue
@@ -676,9 +696,7 @@ def _stated_fields(case: Case) -> list[_Field]:
 
 
 def _judge(case: Case, pattern: str, part: str, value: Any) -> tuple[str, Verdict]:
-    """Return the kind of doubt that a contradiction of this field has, and the verdict on
-    its value.
-    """
+    """Return the kind of doubt to report if a field is contradicted, and the verdict on it."""
     if pattern not in WITNESSES:
         return "", Verdict(UNWITNESSED)
     kind, check = WITNESSES[pattern]
@@ -699,7 +717,10 @@ def _judge(case: Case, pattern: str, part: str, value: Any) -> tuple[str, Verdic
 
 
 def reconcile(case: Case) -> tuple[tuple[Doubt, ...], tuple[StatedField, ...]]:
-    """Return every doubt about a match, refusals first, and the status of every stated field."""
+    """Return every doubt about a match, and the status of every stated field.
+
+    Doubts that lead to refusal come first.
+    """
     doubts = doubts_of(case)
     if doubts and doubts[0].refused:
         return tuple(doubts), ()
@@ -732,8 +753,9 @@ def reconcile(case: Case) -> tuple[tuple[Doubt, ...], tuple[StatedField, ...]]:
 
 
 def _unstated(case: Case) -> Iterator[StatedField]:
-    """Yield fields that the balls determine and the file lacks, unless rain may have
-    changed them.
+    """Yield the fields that are missing from the file but follow from the balls.
+
+    Fields that rain may have changed are left out.
     """
     if not case.stated.method_known:
         return

@@ -51,7 +51,9 @@ _HOW_OUT: Final = {
     "stumped": ("st {fielders} b {bowler}", "stumped b {bowler}"),
     "hit wicket": ("hit wicket b {bowler}",) * 2,
 }
-"""The notation of a dismissal with and without fielders' names. Other kinds are written by name."""
+"""For each kind of dismissal, the scorecard notation if the fielders are named, and the notation if
+they are not. Other kinds are written by their names.
+"""
 
 
 _WICKETS_BEFORE_A_HAT_TRICK: Final = 2
@@ -162,7 +164,10 @@ def phase_before(match: Match, innings: Innings, ball: Delivery) -> Phase | None
 
 
 def ground(venue: str | None, city: str | None) -> str:
-    """Return where a match was played; the city is left out if the ground's name contains it."""
+    """Return where a match was played: the ground and the city.
+
+    The city is left out if the ground's name contains it.
+    """
     return ", ".join(filter(None, (venue, city if (city or "") not in (venue or "") else None)))
 
 
@@ -335,10 +340,10 @@ def totals(innings: Innings, by: TotalsBy) -> list[Total]:
 
 
 class Encounter(NamedTuple):
-    """Balls faced, runs and the bowler's wickets between two players.
+    """The balls faced, the runs and the bowler's wickets in the duels of two players.
 
-    If the opponent is a bowler, the runs are those off the bat; otherwise those charged to the
-    bowler.
+    If the opponent is a bowler, ``runs`` counts the runs off the bat. If the opponent is a batter,
+    ``runs`` counts the runs charged to the bowler.
     """
 
     name: str
@@ -364,12 +369,15 @@ def against(balls: Iterable[Delivery], opponent: Literal["batter", "bowler"]) ->
 
 
 def charged_runs(ball: Delivery) -> int:
-    """Return the runs that a ball costs its bowler: off the bat, wides and no-balls."""
+    """Return the runs that a ball costs its bowler: runs off the bat, wides and no-balls."""
     return int(ball.runs_batter + ball.extras.get("wides", 0) + ball.extras.get("noballs", 0))
 
 
 def maidens(innings: Innings) -> Iterator[str]:
-    """Yield the bowler's key for every complete over by one bowler without a charged run."""
+    """Yield the bowler's key for every maiden over.
+
+    A maiden is a complete over by one bowler in which no run is charged to the bowler.
+    """
     overs: dict[int, list[Delivery]] = {}
     for ball in innings.deliveries:
         overs.setdefault(ball.over, []).append(ball)
@@ -458,7 +466,7 @@ def derived_result(match: Match) -> DerivedResult | None:
 def result_of_chase(
     chase: Innings, total: int, wickets: int, to_beat: int, *, complete: bool
 ) -> DerivedResult | None:
-    """Return the result of a chase with this total; ``None`` if it stopped before it was complete.
+    """Return the result of a chase with this total, or ``None`` if the chase was not completed.
 
     Args:
         to_beat: the score that the chasing side had to pass.
@@ -476,7 +484,8 @@ def result_of_chase(
 def innings_complete(match: Match, innings: Innings) -> bool:
     """Return whether the side has no balls or no batters left, or has reached its target.
 
-    A batter who retired counts as out, since injuries can end an innings with nine wickets down.
+    A batter who retired counts as out here, because injuries can end an innings before the tenth
+    wicket falls.
     """
     if not innings.deliveries:
         return False
@@ -489,7 +498,9 @@ def innings_complete(match: Match, innings: Innings) -> bool:
 
 
 def outcome_of(match: Match) -> Facts:
-    """Return the stated outcome, or the one that the balls show if it is missing or contradicted.
+    """Return the stated outcome.
+
+    If it is missing or contradicted, return the outcome that the balls show.
 
     The result is empty if the balls do not decide the match.
     """
@@ -528,8 +539,8 @@ def outcome_words(outcome: Facts) -> str | None:
 def result_sentence(match: Match) -> str | None:
     """Return the result in words; ``None`` if neither the file nor the balls give a result.
 
-    A result that the balls contradict is attributed to the file, and the result that the balls show
-    is added.
+    If the balls contradict the stated result, the sentence says that the result comes from the
+    file, and adds the result that the balls show.
     """
     stated, by_balls = outcome_words(match.outcome), outcome_words(outcome_of(match))
     if stated is None:
@@ -547,7 +558,7 @@ def result_sentence(match: Match) -> str | None:
 
 
 def attributed(match: Match, text: str, *fields: str) -> str:
-    """Return ``text``, preceded by ``the file says`` unless all of ``fields`` are confirmed."""
+    """Return ``text``. If not all of ``fields`` are confirmed, put ``the file says`` before it."""
     statuses = {statement.status for statement in match.statements if statement.field in fields}
     return text if statuses <= {DERIVED, AGREES} else f"the file says {text}"
 
@@ -569,29 +580,31 @@ def _player_data(player: Player) -> Json:
 
 
 def _figures(of: object, names: str) -> Json:
-    """Return the named attributes (``names`` is separated by spaces); rates are rounded to
-    two decimals.
+    """Return the attributes that ``names`` lists, separated by spaces.
+
+    Fractions are rounded to two decimals.
     """
     values = {name: plain(getattr(of, name)) for name in names.split()}
     return {name: round(v, 2) if isinstance(v, float) else v for name, v in values.items()}
 
 
 _RECENT_BALLS: Final = 6
-"""The number of preceding balls that are listed."""
+"""The number of preceding balls that a scorebook entry lists."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScorebookEntry:
-    """The scorebook as it is before a delivery.
+    """The state of the scorebook before a delivery.
 
     Attributes:
-        batting, other, bowling: the lines of the batter, of the non-striker and of the bowler.
-        partnership_runs, partnership_balls: the partnership's runs with extras, and balls without
-            wides.
+        batting, other, bowling: the scorecard lines of the batter, of the non-striker and of the
+            bowler.
+        partnership_runs, partnership_balls: the partnership's runs, extras included, and its balls,
+            wides not included.
         over_runs: the runs of this over so far.
         latest: the last balls, oldest first, in the notation of `ball_sign`.
         hat_trick: whether a wicket on this ball would complete the bowler's hat-trick.
-        free_hit: whether the ball is a free hit, as in `free_hits`.
+        free_hit: whether the ball is a free hit, as `free_hits` defines it.
     """
 
     batting: Batting
@@ -606,8 +619,9 @@ class ScorebookEntry:
 
 
 def free_hits(deliveries: tuple[Delivery, ...]) -> list[bool]:
-    """Return whether each ball is a free hit: the ball after a no-ball, and the ball after
-    a wide on a free hit.
+    """Return whether each ball is a free hit.
+
+    A ball is a free hit if it follows a no-ball, or if it follows a free hit that was a wide.
     """
     flags, pending = [], False
     for ball in deliveries:
@@ -654,8 +668,9 @@ def scorebook(innings: Innings) -> Iterator[ScorebookEntry]:
 
 
 def balls_bowled(innings: Innings, bowler: Player, before: int | None = None) -> int:
-    """Return the number of legal balls by a bowler, optionally only before the delivery
-    ``before``.
+    """Return the number of legal balls by a bowler.
+
+    If ``before`` is given, count only the balls before the delivery with that index.
     """
     balls = innings.deliveries if before is None else innings.deliveries[: before - 1]
     return sum(ball.is_legal and ball.bowler.key == bowler.key for ball in balls)

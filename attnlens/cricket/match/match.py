@@ -50,7 +50,7 @@ OUTCOME_NAMES: Final[dict[str, OutcomeNames]] = {
 OUTCOME_BY_NAME: Final[dict[str, str]] = {
     form: code for code, names in OUTCOME_NAMES.items() for form in (names.noun, *names.synonyms)
 }
-"""Outcome codes by the names used in texts; the codes themselves are not included."""
+"""The outcome code for each name that a text may use. The codes themselves are not keys."""
 
 UNCOUNTED_WICKETS: Final[frozenset[str]] = frozenset({"retired hurt", "retired not out"})
 """Ways to leave the field that do not count as a wicket (Laws of Cricket, 25.4)."""
@@ -63,7 +63,7 @@ NOT_THE_BOWLERS: Final[frozenset[str]] = UNCOUNTED_WICKETS | {
     "hit the ball twice",
     "timed out",
 }
-"""Dismissals that are not credited to the bowler."""
+"""Dismissals, and other ways to leave the field, that are not credited to the bowler."""
 
 DISMISSALS: Final[frozenset[str]] = NOT_THE_BOWLERS | {
     "bowled",
@@ -81,11 +81,12 @@ BOWLERS_SHARE_OF_WICKETS: Final = 0.92
 
 
 def classify(runs_batter: int, extras: Mapping[str, int], *, counted_wicket: bool) -> str:
-    """Return the outcome class of one delivery. ``extras`` maps each kind that occurred to its
-    runs.
+    """Return the outcome class of one delivery.
 
-    The first class that applies is returned: a wicket that counts; a wide; a no-ball; runs off the
-    bat (7 or more count as 6); ``bye`` for byes or leg byes; ``0``.
+    ``extras`` maps each kind of extra that occurred to its runs.
+
+    The first class that applies is returned, in this order: a wicket that counts; a wide; a
+    no-ball; runs off the bat (7 or more count as 6); ``bye`` for byes or leg byes; ``0``.
     """
     if counted_wicket:
         return "W"
@@ -99,8 +100,9 @@ def classify(runs_batter: int, extras: Mapping[str, int], *, counted_wicket: boo
 
 
 def parse_outcome(name: str) -> str:
-    """Return the code of an outcome's name: ``six`` gives ``6``; an unknown name is
-    returned unchanged.
+    """Return the code of an outcome, such as ``6`` for the name ``six``.
+
+    An unknown name is returned unchanged.
     """
     small = name.strip().lower()
     things = {names.thing: code for code, names in OUTCOME_NAMES.items()}
@@ -188,7 +190,7 @@ def plain(value: Any) -> Any:
 class Player:
     """A player: the name as spelled in the file, and the registry id if it is known.
 
-    Compare players by `key`, which is the id if there is one and the name otherwise.
+    Players are compared by `key`, which is the id if there is one and the name otherwise.
     """
 
     name: str
@@ -284,7 +286,7 @@ class Delivery(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Powerplay:
-    """The balls on which the field was restricted, as stated in the file.
+    """A powerplay that the file states: the balls on which the field was restricted.
 
     Attributes:
         first, last: the over and the delivery in the over, as in labels: ``(0, 1)`` to ``(5, 10)``.
@@ -324,7 +326,7 @@ class Doubt(NamedTuple):
     field: str | None = None
 
     def __str__(self) -> str:
-        """Return the location, followed by the sentence."""
+        """Return the location of the doubt, followed by the sentence that describes it."""
         if self.innings is None:
             return self.problem
         return f"innings {self.innings}{f', ball {self.ball}' if self.ball else ''}: {self.problem}"
@@ -413,8 +415,8 @@ class Innings:
     def overs_display(self) -> str:
         """Overs as printed on a scorecard: ``"19.4"``. In The Hundred, an over has five balls.
 
-        A finished over counts as one over even if the umpires miscounted its balls, so a miscounted
-        over of seven balls is still one over.
+        A finished over counts as one over even if the umpires miscounted its balls. A miscounted
+        over of seven balls is therefore still one over.
         """
         if not self.deliveries:
             return "0.0"
@@ -479,9 +481,7 @@ class Match:
         return self.dates[0] if self.dates else None
 
     def contradicts(self, prefix: str) -> bool:
-        """Return whether a stated field, such as ``outcome``, or a field within it is
-        contradicted.
-        """
+        """Return whether a field, such as ``outcome``, or a field in it is contradicted."""
         return any(
             statement.status == CONTRADICTS and f"{statement.field}.".startswith(f"{prefix}.")
             for statement in self.statements
@@ -489,8 +489,9 @@ class Match:
 
     @property
     def content(self) -> str:
-        """Every field except the source and the statements, as text, to compare the content
-        of files.
+        """A text of every field except the source and the statements.
+
+        Two files with the same content give the same text.
         """
         unread = ("source", "statements")
         values = {name: value for name, value in _fields(self).items() if name not in unread}

@@ -40,7 +40,7 @@ _MAX_CANDIDATES = 8
 
 @dataclass(frozen=True, slots=True)
 class BallReference:
-    """A reference to a ball: the number of the innings, and the position in the innings from 1.
+    """A reference to a ball: the number of its innings, and its position in the innings, from 1.
 
     The position after the last ball refers to the ball not yet bowled.
     """
@@ -51,9 +51,7 @@ class BallReference:
 
 @contextmanager
 def balls_of(path: str | None, remedy: str = f"name the ball as {GRAMMAR}") -> Iterator[None]:
-    """Add the file to a `BallNotFoundError` raised in the block, and a remedy if the error
-    has none.
-    """
+    """Add the path, and a missing remedy, to a `BallNotFoundError` that the block raises."""
     try:
         yield
     except BallNotFoundError as error:
@@ -67,7 +65,8 @@ def find_ball(match: Match, ball: str | int, innings: int | None = None) -> Ball
         ball: ``47`` (the 47th delivery, wides and no-balls included), ``-1`` or ``last``, ``next``,
             ``7.4`` (the file's label, as text), ``legal:47`` or ``legal:7.4`` (counted in legal
             balls, as on television). The prefix ``2:`` selects the innings.
-        innings: the innings to use if the name has no prefix; if ``None``, as in `default_innings`.
+        innings: the innings to use if the name has no prefix. If ``None``, `default_innings`
+            chooses it.
 
     Raises:
         BallNotFoundError: there is no such ball or innings, the name is not understood, or several
@@ -92,7 +91,7 @@ def find_ball(match: Match, ball: str | int, innings: int | None = None) -> Ball
 
 
 def default_innings(match: Match, name: str) -> int:
-    """Return the innings of a name without a prefix: the last one for ``next``, else the first."""
+    """Return the innings of a name without a prefix: the last for ``next``, otherwise the first."""
     return match.innings[-1].number if name == "next" and match.innings else 1
 
 
@@ -211,11 +210,13 @@ def people_of(match: Match) -> list[Player]:
 
 
 def find_players(name: str, *groups: Sequence[Player]) -> list[Player]:
-    """Return the players that a name may refer to, from the first group with a match; case is
-    ignored.
+    """Return the players that a name may refer to, from the first group that has such players.
 
-    In each group the following are tried in order: the same full name or id; a name that contains
-    the text; the same surname and first initial, so that ``Rohit Sharma`` finds RG Sharma.
+    Case is ignored.
+
+    In each group, three ways to match are tried in order: the full name or the id is the same; the
+    name contains the text; the surname and the first initial are the same, so that ``Rohit Sharma``
+    finds RG Sharma.
     """
     sought = " ".join(name.split()).casefold()
     initialled = _initial_and_surname(sought)
@@ -271,7 +272,7 @@ def over_ended(innings: Innings, last: Delivery) -> bool:
 def unbowled(
     innings: Innings, batter: Player = _NOBODY, other: Player = _NOBODY, bowler: Player = _NOBODY
 ) -> Delivery:
-    """Return the ball that follows the last ball of ``innings``, with the scoreboard before it."""
+    """Return the ball that will follow the last ball of ``innings``, with the score before it."""
     over, of_over = 0, []
     score = innings.penalty_runs.get("pre", 0)
     if innings.deliveries:
@@ -305,13 +306,14 @@ def with_next_ball(
 ) -> Match:
     """Return the match with the ball not yet bowled as the last delivery of an innings.
 
-    The batters follow from the last ball: from the runs that were run, and from the change of ends
-    after an over. A new batter, and the bowler of a new over, must be given, since no file states
-    them.
+    The batters can be derived from the last ball: from the runs that were run, and from the change
+    of ends after an over. A new batter and the bowler of a new over must be given, because no file
+    states them in advance.
 
     Args:
         number: the number of the innings.
-        batter, bowler: the players who bat and bowl, if the last ball does not determine them.
+        batter, bowler: the batter on strike and the bowler; needed if the last ball does not
+            determine them.
 
     Raises:
         BallNotFoundError: the innings is over, or it has not begun and no players are given.
@@ -392,7 +394,9 @@ def why_over(match: Match, innings: Innings) -> str | None:
 
 
 def why_no_more(match: Match, innings: Innings) -> str | None:
-    """Return why no ball can follow: as `why_over`, or because the innings was ended early."""
+    """Return why no ball can follow: the reason that `why_over` gives, or that the innings was
+    ended early.
+    """
     reason = why_over(match, innings)
     if reason is not None:
         return reason

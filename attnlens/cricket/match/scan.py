@@ -1,8 +1,9 @@
 """Prepare a match for the rules: its innings, the facts its file states, and the course of play.
 
-A witness compares a stated field with the rest of the file. The result is ``derived`` if the balls
-determine the value, ``agrees`` if another statement confirms it, ``unwitnessed`` if nothing can
-confirm it, and ``contradicts`` if it is inconsistent with the balls or with another statement.
+A witness is a function that compares a stated field with the rest of the file. The result is
+``derived`` if the balls determine the value, ``agrees`` if another statement confirms it,
+``unwitnessed`` if nothing can confirm it, and ``contradicts`` if it is inconsistent with the balls
+or with another statement.
 """
 
 from __future__ import annotations
@@ -27,12 +28,16 @@ from attnlens.cricket.match.match import (
 from attnlens.files import Json
 
 MAX_RUNS_OFF_THE_BAT: Final = 7
-"""More runs than this off the bat from one ball are doubted, although eight have been run
-on rare occasions.
+"""If more runs than this are scored off the bat from one ball, a doubt is reported.
+
+Eight runs have been scored on rare occasions.
 """
 
 RAIN_RULES: Final = frozenset({"D/L", "VJD"})
-"""Methods that set a new target. The other methods decide a match without regard to its balls."""
+"""The values of ``outcome.method`` that name a rule for setting a new target.
+
+Other methods decide a match by something other than a comparison with a target.
+"""
 
 _UNKNOWN = UNKNOWN_PLAYER.name
 _MAX_OVERS_LISTED = 4
@@ -51,7 +56,7 @@ class Over:
 
 @dataclass(slots=True)
 class InningsScan:
-    """An innings, prepared for the rules. Players are identified by name.
+    """An innings, prepared for the rules. Players are identified by their names.
 
     Attributes:
         claims: tuples of the ball, the field (``review`` or ``replacements``) and its value in the
@@ -59,13 +64,15 @@ class InningsScan:
         substitutes: the fielders whom the file calls substitutes.
         unnamed: the indices of balls that have a fielder without a name in the file.
         odd_labels: a description of the labels that do not follow from the order of the balls.
-        pairs: for every pair of batters, the ball before their first ball, and their first ball.
+        pairs: for every pair of batters in turn, the ball before the pair's first ball, and the
+            pair's first ball.
         swapped_ends: the balls on which both batters appear to be at the wrong end.
         unusual_runs: the balls with extras, or with an implausible number of runs off the bat.
-        batters, bowlers: for each name, the first ball of the batter's last pair, and of the
-            bowler's first over.
+        batters, bowlers: for each batter's name, the first ball of the batter's last pair; for each
+            bowler's name, the first ball of the bowler's first over.
         cut_short: whether the innings ended before the end of its last over.
-        surplus: the number of legal balls beyond the regular length of their overs.
+        surplus: the number of legal balls in excess of the regular length of an over, over the
+            whole innings.
     """
 
     innings: Innings
@@ -175,8 +182,10 @@ class InningsScan:
         ), odd
 
     def may_be_miscounted(self, odd: list[Over]) -> bool:
-        """Return whether at most two overs are odd, each by one ball: umpires miscount one
-        over in seventy.
+        """Return whether the umpires may have miscounted these overs.
+
+        They may have if there are at most two, each with one ball too many or too few. Umpires
+        miscount about one over in seventy.
         """
         usual = self.innings.balls_per_over
         return len(odd) <= 2 and all(abs(over.legal - usual) == 1 for over in odd)
@@ -184,17 +193,17 @@ class InningsScan:
 
 @dataclass
 class Stated:
-    """The facts that a file states about its match besides the balls, in the shape of Cricsheet
-    JSON.
+    """The facts that a file states in addition to the balls, structured as in Cricsheet JSON.
 
     Attributes:
-        meta, info: the objects with these names.
+        meta, info: the objects with these names in Cricsheet JSON.
         innings: the innings by number, each without its overs.
-        second: for each field that the file states in two places, the second place and its value.
+        second: for each field that the file states in two places, the second place and the value
+            there.
         exact: whether the format has every field; only JSON does.
         has_actual_delivery: whether the balls have an ``actual_delivery``.
         actual_delivery_since: the version of the format that introduced ``actual_delivery``.
-        method_known: whether the outcome would name a rain rule if one was used.
+        method_known: whether the file would name a rain rule if one had been used.
     """
 
     meta: Json = field(default_factory=dict)
@@ -208,8 +217,9 @@ class Stated:
 
     @property
     def names_fielders(self) -> bool:
-        """Whether the format records fielders. Tables do so since the version that numbers legal
-        balls.
+        """Whether the format records fielders.
+
+        CSV tables record them from the version on that introduced ``actual_delivery``.
         """
         return self.exact or self.has_actual_delivery
 
@@ -231,7 +241,7 @@ class Case:
     Attributes:
         scans: the scan of each innings.
         limited: whether each side bats only once.
-        stated: the facts that the file states besides the balls.
+        stated: the facts that the file states in addition to the balls.
     """
 
     match: Match
@@ -241,7 +251,9 @@ class Case:
 
     @cached_property
     def outcome(self) -> Json:
-        """The outcome of the match as a dictionary, in which lookups are several times faster."""
+        """The outcome of the match as a dictionary, whose lookups are several times faster than
+        those of `Facts`.
+        """
         return self.match.outcome.plain()
 
     @cached_property
@@ -363,7 +375,7 @@ class Case:
 
 
 class Play(NamedTuple):
-    """The course of a match of two innings, as its balls show it.
+    """The course of a match of two innings, as the balls show it.
 
     Attributes:
         to_beat: the score that the second side had to pass.
@@ -431,7 +443,7 @@ def _same_surname(name: str, other: str) -> bool:
 
 
 def _same_initials(name: str, other: str) -> bool:
-    """Return whether the initials of one spelling are all among those of the other."""
+    """Return whether one of the spellings has all initials of the other."""
     first, second = (
         {sign for word in text.split() for sign in (word if word.isupper() else word[:1])}
         for text in (name, other)
@@ -456,21 +468,23 @@ class Verdict(NamedTuple):
 
 
 Answer = Verdict | str | bool
-"""A verdict, the problem of a contradiction, or whether another statement confirms the value."""
+"""What a witness returns: a verdict; a sentence that describes a contradiction; or a boolean, which
+is true if another statement confirms the value.
+"""
 
 Check = Callable[[Case, Any, str], Answer]
-"""Compares a stated value with the rest of the file.
+"""The type of a witness: a function that compares a stated value with the rest of the file.
 
-Its arguments are the case, the value, and the part of the field's name that matches ``*`` in its
-pattern: an innings' number, a team or a role.
+The arguments are the `Case`, the value, and the part of the field's name that matches ``*`` in the
+field's pattern: the number of an innings, a team or a role.
 """
 
 NO_CLAIM: Final = frozenset({"meta.revision"})
-"""Fields that state nothing about the match."""
+"""Fields that are not checked, because they state nothing about the match."""
 
 
 class Witnesses(dict[str, tuple[str, Check]]):
-    """The kind of doubt and the check for each field.
+    """A mapping from each field to the kind of doubt to report and to the field's witness.
 
     The keys are paths in Cricsheet JSON without ``info``, in which ``*`` matches an innings'
     number, a team or a role.

@@ -1,4 +1,4 @@
-"""Check what a file states about its match: particulars, people, the result, the innings."""
+"""Check what a file states about its match: when and where, the people, the result, the innings."""
 
 from __future__ import annotations
 
@@ -29,26 +29,27 @@ _TWENTY_OVER_TYPES = frozenset({"T20", "IT20"})
 _ONE_DAY_TYPES = frozenset({"ODI", "ODM"})
 _TYPES = _TWENTY_OVER_TYPES | _ONE_DAY_TYPES | {"Test", "MDM"}
 _NUMBERED_TYPES = frozenset({"T20", "ODI", "Test"})
-"""Types whose internationals Cricsheet numbers; an IT20 match has no official T20I status."""
+"""Match types whose internationals have numbers; an IT20 match has no official T20I status."""
 
 _MAX_DAYS = {True: 3, False: 12}
-"""The largest number of days from the first to the last day, by whether overs are limited."""
+"""The most days from the first to the last day; the key says whether overs are limited."""
 
 _FIRST_DAYS: Final = {
     "T20": datetime.date(2003, 6, 13),
     "IT20": datetime.date(2003, 6, 13),
     "ODI": datetime.date(1971, 1, 5),
 }
-"""The date of the first match of each type."""
+"""The date of the first match ever played of each type."""
 
 _SEASON = re.compile(r"([0-9]{4})(?:/([0-9]{2,4}))?")
 _SEASON_MONTHS = {False: range(1, 13), True: range(7, 20)}
-"""The months of a season, counted from January of its first year, by whether it spans two
-years. Cricsheet's seasons end before August.
+"""The months of a season, counted from January of its first year.
+
+The key says whether the season spans two years; Cricsheet's seasons of that kind end before August.
 """
 
 _MIN_OVERS = 3
-"""A smaller number of overs does not show how many balls an over has."""
+"""The fewest overs from which the usual number of balls in an over can be inferred."""
 
 _SQUAD_SIZES = range(10, 15)
 _IDS = re.compile(r"[0-9a-f]{8}(?: [0-9a-f]{8})*")
@@ -61,7 +62,7 @@ _METHODS = RAIN_RULES | {"Awarded", "Lost fewer wickets", "1st innings score"}
 _RESULTS = frozenset({"tie", "draw", "no result"})
 _POWERPLAY_TYPES = frozenset({"mandatory", "batting", "fielding"})
 _MAX_POWERPLAY_OVERS = {(20, 6): 6, (20, 5): 5}
-"""The largest number of overs in a powerplay, by overs for each side and balls per over."""
+"""The most overs in a powerplay; the key is the overs for each side and the balls in an over."""
 
 _LABEL = re.compile(r"([0-9]{1,3})\.([0-9]{1,2})")
 _MIN_PENALTY, _MAX_PENALTY = 5, 30
@@ -380,7 +381,7 @@ def _scores(case: Case) -> str:
 
 
 def _by_balls(case: Case, value: Any, derived: Any) -> Verdict:
-    """Return the verdict on a part of the stated result, by comparison with the balls."""
+    """Return the verdict on a part of the stated result, given the value that the balls show."""
     if value == derived:
         return Verdict(DERIVED, value)
     caution = "" if case.stated.exact else "; penalty runs may be missing from this format"
@@ -391,7 +392,7 @@ def _by_balls(case: Case, value: Any, derived: Any) -> Verdict:
 
 
 def _played_out(case: Case) -> str | None:
-    """Return the problem if a side won by play and the file has no second innings."""
+    """Return a problem if the stated result needs two innings and the balls show fewer."""
     match, outcome = case.match, case.outcome
     if outcome.get("method") not in (None, *RAIN_RULES):
         return None
@@ -434,9 +435,7 @@ def _winner(case: Case, value: Any, _part: str) -> Answer:
 
 
 def _ahead_of_rain(play: Play, winner: str, outcome: Any) -> bool:
-    """Return whether rain ended the chase while the chasing side was ahead, which is a win
-    by runs.
-    """
+    """Return whether the chasing side won by runs, since it was ahead when rain ended the chase."""
     chase = play.second
     return bool(
         outcome.get("method") in RAIN_RULES
@@ -450,7 +449,7 @@ def _ahead(case: Case, play: Play, derived: Any, value: Any) -> Answer:
     """Return the verdict on the winner or margin of a side that was ahead under a rain rule.
 
     In most files the target is the score needed when rain ended the chase. A few files state the
-    target of the whole innings, which decides nothing.
+    target for the whole innings instead, from which the winner does not follow.
     """
     if play.second.total <= play.to_beat and not play.full:
         return False
@@ -561,9 +560,7 @@ def _tie(case: Case, value: Any) -> Answer:
 
 
 def _super_over_winner(case: Case) -> str | None:
-    """Return the winner of the last super over by its runs; ``None`` without one, or if it
-    was tied.
-    """
+    """Return the team that won the last super over; ``None`` if there was none or it was tied."""
     if len(case.super_overs) < 2:
         return None
     first, second = case.super_overs[-2:]
