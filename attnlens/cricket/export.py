@@ -1,7 +1,7 @@
 """Explain every ball of many matches, and write one Parquet file for each match.
 
-A file is either complete or missing. A match that already has a file is skipped, so an interrupted
-run can be resumed with the same call.
+A Parquet file is either complete or missing. A match whose file already exists is skipped. To
+resume an interrupted run, make the same call again.
 """
 
 from __future__ import annotations
@@ -59,9 +59,10 @@ class ExportTask:
     """The model and the options of a run.
 
     Attributes:
-        sha256: the digest of the checkpoint ``model``. A worker refuses other weights.
-        history_digests: for each part of the history, the SHA-256 of a file or the path of a
-            folder.
+        sha256: the digest of the checkpoint ``model``. A worker raises an error if its checkpoint
+            has another digest.
+        history_digests: for each part of the history, its SHA-256 if it is a file, or its path if
+            it is a folder.
     """
 
     model: str | None
@@ -72,7 +73,7 @@ class ExportTask:
     history_digests: tuple[str, ...] = ()
 
     def settings(self) -> Json:
-        """Return the settings that, together with the match, determine the rows of a file."""
+        """Return the settings that determine, together with the match, the rows of a file."""
         return {
             "version": VERSION,
             "model": self.sha256,
@@ -101,7 +102,10 @@ class MatchEntry:
 
 @dataclass(frozen=True, slots=True)
 class ExportedMatch:
-    """The result for one match; ``problem`` says why the match could not be read, if so."""
+    """The result for one match.
+
+    ``problem`` is the reason if the match could not be read, otherwise ``None``.
+    """
 
     entry: MatchEntry
     balls: int = 0
@@ -126,20 +130,21 @@ def export_matches(
 
     Args:
         sources: match files, folders or zips.
-        history: earlier matches that update the ratings to each match's date. They may be the same
-            files as ``sources``.
+        history: earlier matches, from which the ratings are updated to the date of each match. They
+            may be the same files as ``sources``.
         workers: the number of processes.
-        ray: run the processes with Ray, on the cluster at ``RAY_ADDRESS`` or on this machine.
+        ray: whether the processes run with Ray: on the cluster at ``RAY_ADDRESS`` if it is set,
+            otherwise on this machine.
         report: receives progress messages.
-        warn: receives a message for each match that cannot be read, for each match whose id another
-            file has, and for each unreadable file of the history.
+        warn: receives a message for each match that cannot be read, for each match whose id was
+            already read from another file, and for each file of the history that cannot be read.
 
     Returns:
         The number of files or matches that could not be read.
 
     Raises:
-        InputError: a source cannot be opened, ``out`` has files of another model or with other
-            options, or a worker process was killed.
+        InputError: a source cannot be opened, ``out`` contains files that were written with another
+            model or other options, or a worker process was killed.
     """
     past = tuple(os.fspath(path) for path in history)
     folder = Path(out)
@@ -178,7 +183,7 @@ def _task_of(
 
 
 def _check_folder(folder: Path, sources: Sequence[str]) -> None:
-    """Create the folder, unless it is inside a folder whose matches are read."""
+    """Create the folder. Raise an error if it is inside a folder from which matches are read."""
     real_folder = Path(os.path.realpath(folder))
     for source in map(Path, map(os.path.realpath, sources)):
         if source.is_dir() and real_folder.is_relative_to(source):
@@ -198,7 +203,8 @@ def _check_folder(folder: Path, sources: Sequence[str]) -> None:
 def _cleared(folder: Path) -> Iterator[None]:
     """Delete the temporary files of killed processes before and after the block.
 
-    They are kept while another process uses the folder, because they may belong to that process.
+    If another process is using the folder, no files are deleted, because they may belong to that
+    process.
     """
 
     def clear() -> None:
@@ -216,7 +222,7 @@ def _cleared(folder: Path) -> Iterator[None]:
 
 
 def _is_finished(path: Path, task: ExportTask) -> bool:
-    """Return whether the match's file exists. A file with other settings raises an error."""
+    """Return whether the match's file is complete. Raise an error if it has other settings."""
     import pyarrow.parquet
 
     if path.is_symlink():
@@ -234,7 +240,7 @@ def _is_finished(path: Path, task: ExportTask) -> bool:
     try:
         metadata = pyarrow.parquet.read_schema(path).metadata or {}
         settings = json.loads(metadata.get(_METADATA_KEY, b"{}"))
-    except (OSError, ValueError):  # a damaged file is written again
+    except (OSError, ValueError):  # a damaged file will be written again
         return False
     expected = task.settings()
     differing = [name for name, value in expected.items() if settings.get(name, ...) != value]
@@ -250,7 +256,7 @@ def _is_finished(path: Path, task: ExportTask) -> bool:
 def _entries(
     sources: Sequence[str | os.PathLike[str]], problems: list[str], report: Report, warn: Report
 ) -> list[MatchEntry]:
-    """Return the matches in order of date, without repeated ids.
+    """Return the matches in order of date, one for each id.
 
     If several matches have the same id, only the first one that was read is returned.
 
@@ -425,7 +431,7 @@ _Submit = Callable[[ExportTask, MatchEntry, Path], "Future[ExportedMatch]"]
 
 @contextmanager
 def _process_pool(workers: int) -> Iterator[_Submit]:
-    """A pool of local worker processes, which stop when the current process ends."""
+    """Start a pool of local worker processes, which stop when the current process ends."""
     earlier = set(active_children())
     pool = ProcessPoolExecutor(workers, get_context("spawn"), _begin_worker)
     try:
@@ -435,7 +441,7 @@ def _process_pool(workers: int) -> Iterator[_Submit]:
         raise InputError(problem, remedy=f"{_RESUME}; use fewer --workers") from None
     except BaseException:
         for process in set(active_children()) - earlier:
-            process.kill()  # its unfinished file has a temporary name
+            process.kill()  # the unfinished file of a stopped worker has a temporary name
         raise
     finally:
         pool.shutdown(cancel_futures=True)
@@ -458,7 +464,7 @@ _RAY_SECONDS: Final = 10
 
 
 def _check_ray_answers(address: str) -> None:
-    """Raise an `OSError` if nothing listens at the address; Ray would retry for many minutes."""
+    """Raise an `OSError` if nothing listens at the address. Ray itself would retry for minutes."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if host and port.isdecimal():
         socket.create_connection((host, int(port)), _RAY_SECONDS).close()
@@ -466,8 +472,8 @@ def _check_ray_answers(address: str) -> None:
 
 @contextmanager
 def _ray_pool(workers: int) -> Iterator[_Submit]:
-    """A pool of Ray workers with one CPU each, which use the same file paths as this process."""
-    # No usage statistics are sent, and a local cluster needs no password.
+    """Start a pool of Ray workers with one CPU each. All of them see the same files."""
+    # Disable Ray's usage statistics. A local cluster does not need a password.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
         import ray
@@ -483,7 +489,9 @@ def _ray_pool(workers: int) -> Iterator[_Submit]:
         try:
             _check_ray_answers(os.environ.get("RAY_ADDRESS", ""))
             ray.init(**local, log_to_driver=False, logging_level=logging.ERROR)
-        except Exception as error:  # Ray has no narrower error if its processes do not start
+        except (
+            Exception
+        ) as error:  # Ray raises no more specific error if its processes do not start
             raise RuntimeError(f"did not start: {error}") from error
         remote = ray.remote(_export_match)
         yield lambda *arguments: remote.remote(*arguments).future()

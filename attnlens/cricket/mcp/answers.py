@@ -1,4 +1,4 @@
-"""The JSON answers of three tools: balls by player and outcome, an over, and a player's match."""
+"""Build the JSON answers of three tools: a search for balls, one over, and a player's match."""
 
 from __future__ import annotations
 
@@ -40,16 +40,17 @@ def balls_found(
     player: str | None,
     outcome: BallOutcome | None,
 ) -> Iterator[list[Any]]:
-    """Yield a row for every ball that satisfies all conditions, with the columns `COLUMNS`.
+    """Yield a row with the columns `COLUMNS` for every ball that satisfies all conditions.
 
-    A player's balls are the balls that the player faced or bowled. If the outcome is a wicket, they
-    are the balls on which the player was out, at either end, or took the wicket.
+    A ball satisfies the condition ``player`` if the player faced it, bowled it, or was out on it.
+    If ``outcome`` is a wicket, the player must have been out (at either end) or must have taken the
+    wicket as the bowler.
 
     Args:
-        matches: pairs of a match's name and the match.
+        matches: pairs of a name and a match.
 
     Raises:
-        InputError: no player in the matches has this name.
+        InputError: no player in the matches is called ``player``.
     """
     player_exists = player is None
     for name, match in matches:
@@ -73,13 +74,13 @@ def balls_found(
 
 
 def _is(ball: Delivery, outcome: BallOutcome | None) -> bool:
-    """Return whether a ball has an outcome; a four or six off a no-ball has two outcomes."""
+    """Return whether a ball has an outcome. A six off a no-ball has two: six and no-ball."""
     hit = outcome in ("4", "6") and ball.boundary and str(ball.runs_batter) == outcome
     return hit or outcome in (None, ball.outcome)
 
 
 def _players_of(ball: Delivery, outcome: BallOutcome | None) -> set[str]:
-    """Return the keys of the players for whom a search with this outcome finds the ball."""
+    """Return the keys of the players whose search with this outcome finds the ball."""
     out = {wicket.player_out.key for wicket in ball.wickets if wicket.counts}
     if outcome != "W":
         return out | {ball.batter.key, ball.bowler.key}
@@ -107,7 +108,7 @@ def _out(ball: Delivery) -> str | None:
 
 
 def surprises(rows: Iterable[Json]) -> dict[str, float]:
-    """Return the surprise of every ball in bits, by the ball's name.
+    """Return the surprise of every ball in bits, by the name of the ball.
 
     Args:
         rows: the rows of `attnlens.predict`.
@@ -117,7 +118,7 @@ def surprises(rows: Iterable[Json]) -> dict[str, float]:
 
 
 def over_answer(session: Session, match: Match, innings: int, over: int) -> Json:
-    """Return one over: actual and expected runs and wickets, and every ball with its findings.
+    """Return the data of one over: actual and expected totals, and the findings for each ball.
 
     Raises:
         InputError: no ball of the over was bowled.
@@ -170,10 +171,10 @@ def _of_tally(tally: Tally) -> Json:
 
 
 def player_answer(session: Session, match: Match, player: str) -> Json:
-    """Return a player's match: batting, bowling, fielding, opponents, and win probability added.
+    """Return a player's data: batting, bowling, fielding, opponents, and win probability added.
 
     Raises:
-        InputError: no player in the match has this name, or several players have it.
+        InputError: the name fits no player in the match, or it fits several players.
     """
     people = find_players(player, people_of(match))
     if len(people) != 1:

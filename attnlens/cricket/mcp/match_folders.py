@@ -1,4 +1,4 @@
-"""The folders that a client may read, and the matches in them. Nothing outside can be read."""
+"""The folders that a client may read, and the matches in them. No file outside can be read."""
 
 from __future__ import annotations
 
@@ -20,17 +20,18 @@ from attnlens.render.safe import visible_name
 _MEMBER: Final = "::"
 _MAX_MATCHES: Final = 100
 _MAX_FILES: Final = 300
-"""The number of files searched for one answer. The next answer continues after them."""
+"""One answer searches at most this number of files. The next answer can continue after them.
+"""
 
 _DATE: Final = re.compile(r"(\d{4}(-\d\d){0,2})?")
 
 
 class Folders:
-    """Converts names such as ``data/2024/match.json`` or ``data/all.zip::123.json`` to paths.
+    """Convert names such as ``data/2024/match.json`` or ``data/all.zip::123.json`` to paths.
 
-    The first part of a name is the folder's name, or ``name-2`` for the second folder of that name.
-    A path that leads out of the folders is refused. A match is also refused if one of its companion
-    files is a link that leads out of the folders.
+    The first part of a name is the name of a folder. If two folders have the same name, the second
+    one is called ``name-2``. A path that leads out of the folders is refused. A match is also
+    refused if one of its companion files is a link that leads out of the folders.
 
     Raises:
         InputError: one of the paths is not a folder.
@@ -54,10 +55,10 @@ class Folders:
             self.roots[alias] = root
 
     def path_of(self, name: str) -> str:
-        """Return the path that a name refers to, with the member if the file is a zip.
+        """Return the path of a name. For a match in a zip, the path includes the member.
 
         Raises:
-            InputError: there is no such file in the folders.
+            InputError: the folders do not contain the file.
         """
         outer, separator, inner = name.partition(_MEMBER)
         path = self._inside(outer)
@@ -84,14 +85,15 @@ class Folders:
     def matches(
         self, limit: int, offset: int = 0, *, contains: str = "", team: str = "", date: str = ""
     ) -> Json:
-        """Return the matches that can be read, their names, and the offset of the next answer.
+        """Return the matches that satisfy the conditions, and the offset of the next answer.
 
         Args:
-            limit: the number of matches, from 1 to `_MAX_MATCHES`. The answer has more matches if
-                its last file has several.
+            limit: the number of matches to return, from 1 to `_MAX_MATCHES`. If the last file
+                contains several matches, the answer may have more.
             offset: the number of files to skip.
-            contains, team: a part of the file's name and a part of a team's name; case is ignored.
-            date: the first day, or its year or month: ``2024``, ``2024-03`` or ``2024-03-23``.
+            contains, team: a part of the file's name, and a part of a team's name. Case is ignored.
+            date: the first day of the match, or its year or month: ``2024``, ``2024-03`` or
+                ``2024-03-23``.
 
         Raises:
             InputError: the limit or the offset is out of range, or the date has another form.
@@ -116,7 +118,7 @@ class Folders:
         return {"matches": rows, "files": len(names), "next_offset": following}
 
     def names(self) -> Iterator[str]:
-        """Yield the name of every file, or member of a zip, that may contain a match."""
+        """Yield the name of every file or zip member that may contain a match."""
         for name, path in self.files():
             low = path.name.lower()
             if low.endswith(".zip"):
@@ -125,7 +127,7 @@ class Folders:
                 yield name
 
     def read(self, name: str) -> Iterator[tuple[str, Match]]:
-        """Yield the name and content of every match in a file, if the file can and may be read."""
+        """Yield the name and content of every match in a file, or nothing if it cannot be read."""
         with suppress(InputError):
             several = list(islice(read_matches(self.path_of(name)), _MAX_MATCHES))
             for match in several:
@@ -137,7 +139,7 @@ class Folders:
             yield from self.read(name)
 
     def without_paths(self, text: str) -> str:
-        """Return a message in which the folders' paths are replaced by their names."""
+        """Return a message in which the path of each folder is replaced by the folder's name."""
         for alias, root in sorted(self.roots.items(), key=lambda pair: -len(str(pair[1]))):
             text = text.replace(str(root), alias)
         return text
@@ -156,7 +158,7 @@ class Folders:
         return any(real == root or root in real.parents for root in self.roots.values())
 
     def _check_beside(self, path: Path, name: str) -> None:
-        """Refuse a match if a companion file links out of the folders; readers open such files."""
+        """Raise an error if a companion file links out of the folders. Readers would open it."""
         stem = path.stem.removesuffix("_info")
         for companion in path.parent.glob(f"{escape(stem)}*"):
             if companion.is_symlink() and not self._holds(companion):

@@ -1,4 +1,4 @@
-"""The server, built with the official SDK: a `Session` answers about the matches in folders."""
+"""The MCP server, built with the official SDK. A `Session` answers questions about matches."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ Person = Annotated[str | None, Field(max_length=100)]
 
 
 class _Server(MCPServer):
-    """Refuses unknown arguments, because the SDK would silently ignore a misspelt one."""
+    """A server that refuses unknown arguments. The SDK alone would ignore a misspelt argument."""
 
     async def call_tool(
         self, name: str, arguments: Json, context: Context[Any, Any] | None = None
@@ -111,14 +111,15 @@ class _Server(MCPServer):
 
 
 def server_of(folders: Folders, session: Session | None = None) -> MCPServer:
-    """Build a server with eight tools, which answers one request at a time."""
+    """Build a server with eight tools. It answers one request at a time."""
     server = _Server("attnlens", version=VERSION, instructions=_INSTRUCTIONS, log_level="WARNING")
     session, lock = session or Session(), threading.Lock()
-    # Only text is sent. With structured content, every answer would be sent twice.
+    # The answer is sent as text only. With structured content, the SDK would send every answer
+    # twice.
     tool = server.tool(annotations=_READS, structured_output=False)
 
     def compact(ask: Callable[[], Json]) -> str:
-        """Return the answer as JSON, or raise a one-line error without paths of this machine."""
+        """Return the answer as JSON. Raise any error as one line, without paths of this machine."""
         try:
             with lock:
                 return json.dumps(ask(), ensure_ascii=False, separators=(",", ":"))
@@ -129,7 +130,7 @@ def server_of(folders: Folders, session: Session | None = None) -> MCPServer:
             raise ToolError(f"cannot be read ({reason})") from None
 
     def read(match: str, ball: str, innings: int | None) -> Match:
-        """Return the match, or raise an error if the innings of the ball is ambiguous."""
+        """Return the match. Raise an error if it is ambiguous to which innings the ball belongs."""
         game = session.read(folders.path_of(match))
         sides = [f"{side.number} ({side.batting_team})" for side in game.innings]
         is_bare = ball != "next" and ":" not in ball.removeprefix("legal:")
@@ -298,7 +299,7 @@ def in_few_tokens(tables: Json) -> bool:
 
 
 def in_short(explanation: Explanation) -> Json:
-    """Return the explanation in a form short enough for a language model."""
+    """Return a short form of the explanation for a language model."""
     tables = tables_of(explanation)
     narrative = tables.pop("sentences")
     echo = visible(explanation.ball.echo)
@@ -306,7 +307,7 @@ def in_short(explanation: Explanation) -> Json:
 
 
 def difference(answer: WhatIf) -> Json:
-    """Return the answer to a what-if question in a short form."""
+    """Return a short form of the answer to a what-if question."""
     return {
         "before": visible(answer.before.echo),
         "after": visible(answer.after.echo),
@@ -334,11 +335,12 @@ _STRING_OR_BRACKET: Final = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]')
 
 
 class BoundedLines(io.RawIOBase):
-    """The lines of a stream, in which a request that is too long is replaced.
+    """The lines of a stream, in which requests that are too long are replaced.
 
-    Such a request is never kept in memory as a whole. The replacement has the same id, and the name
-    of its method describes the problem. No server has this method, so the client receives an error
-    with that name. If the request has no id near its start, the client receives no answer.
+    A request that is too long is never kept in memory as a whole. The request that replaces it has
+    the same id and an invented method, whose name describes the problem. The server does not have
+    this method, so it answers with an error that contains the name. If the long request has no id
+    near its start, the client receives no answer.
     """
 
     def __init__(self, stream: BinaryIO, max_bytes: int = MAX_REQUEST_BYTES) -> None:
@@ -394,6 +396,6 @@ class BoundedLines(io.RawIOBase):
 
 
 def bound_standard_input() -> None:
-    """Replace ``sys.stdin`` by a stream that uses `BoundedLines`."""
+    """Replace ``sys.stdin`` by a stream that reads through `BoundedLines`."""
     lines = io.BufferedReader(BoundedLines(sys.stdin.buffer))
     sys.stdin = io.TextIOWrapper(lines, encoding="utf-8")

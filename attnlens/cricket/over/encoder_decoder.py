@@ -1,4 +1,4 @@
-"""The reference model ``cricket``, which generates an over token by token from the balls before it.
+"""The reference model ``cricket``, which generates an over token by token from earlier balls.
 
 An encoder reads up to `OverSizes.history` past balls, and a decoder generates the over. Each has
 one layer with post-norm (Vaswani et al. 2017, "Attention Is All You Need", section 3)::
@@ -37,7 +37,7 @@ _MAX_SIZE: Final = 8192
 
 @dataclass(frozen=True, slots=True)
 class OverSizes:
-    """The sizes of the model; the defaults are the reference configuration.
+    """The sizes of the model. The defaults are the sizes of the reference model.
 
     Attributes:
         history: the maximum number of past balls that the encoder reads.
@@ -103,10 +103,11 @@ class HistoryEncoder(nn.Module):
         self.norm_2 = nn.LayerNorm(sizes.d)
 
     def forward(self, history: Tensor, padded: Tensor) -> Tensor:
-        """Return the memory ``(batch, balls, d)`` of the past balls ``(batch, balls, features)``.
+        """Encode the past balls ``(batch, balls, features)`` as the memory ``(batch, balls, d)``.
 
-        The most recent ball is last, and positions are counted back from it. A position that is
-        ``padded`` ``(batch, balls)`` in every row of the batch can therefore be left out.
+        ``padded`` ``(batch, balls)`` is true for padding. The most recent ball is last, and
+        positions are counted backwards from it. A position that is padding in every row of the
+        batch can therefore be removed.
         """
         places = self.P[len(self.P) - history.shape[-2] :]
         h_0 = self.dropout(history @ self.W_in * math.sqrt(self.d) + places)
@@ -118,7 +119,7 @@ class HistoryEncoder(nn.Module):
 
 
 class OverDecoder(nn.Module):
-    """The decoder from the tokens so far, the match and the memory to next-token logits."""
+    """The decoder. It computes next-token logits from earlier tokens, the match and the memory."""
 
     P: Tensor
 
@@ -138,9 +139,9 @@ class OverDecoder(nn.Module):
         self.b = nn.Parameter(torch.zeros(sizes.tokens))
 
     def logits(self, tokens: Tensor, memory: Tensor, padded: Tensor, context: Tensor) -> Tensor:
-        """Return the logits of the token after each given token, ``(..., token)``.
+        """Return, for each input token, the logits of the next token, ``(..., token)``.
 
-        ``tokens`` is ``(batch * samples, position)``.
+        The input ``tokens`` are ``(batch * samples, position)``.
         """
         keys, values = self.cross_attention.keys_and_values(memory)
         context = context.repeat_interleave(len(tokens) // len(context), 0)
@@ -150,7 +151,7 @@ class OverDecoder(nn.Module):
         y_0 = step("Y_0", y, "the match added to the first")
         y_1 = self.norm_1(y_0 + self.self_attention(y_0))
         y_1 = step("Y_1", y_1, "after the decoder's self-attention")
-        # All samples of an over share one memory, so its keys and values are computed once.
+        # All samples of an over share one memory. Its keys and values are computed only once.
         queries = self.cross_attention.queries(y_1.reshape(len(memory), -1, self.d))
         hidden = padded[:, None, None, :]
         attended = self.cross_attention.attend(queries, keys, values, hidden=hidden)
@@ -160,7 +161,7 @@ class OverDecoder(nn.Module):
 
 
 class OverModel(nn.Module):
-    """The encoder-decoder, in the reference configuration unless sizes are given."""
+    """The encoder-decoder. The default sizes are those of the reference model."""
 
     def __init__(self, sizes: OverSizes | None = None) -> None:
         super().__init__()
@@ -169,14 +170,14 @@ class OverModel(nn.Module):
         self.decoder = OverDecoder(self.sizes)
 
     def forward(self, history: Tensor, padded: Tensor, context: Tensor, tokens: Tensor) -> Tensor:
-        """Return the logits of the token after each given token, ``(batch, position, token)``.
+        """Return, for each input token, the logits of the next token, ``(batch, position, token)``.
 
         Args:
             history: ``(batch, balls, features)``.
-            padded: true for padding instead of a ball, ``(batch, balls)``.
+            padded: ``(batch, balls)``, true for a position without a ball.
             context: ``(batch, context)``.
-            tokens: token numbers ``(batch, position)``, at most `OverSizes.length`, starting with
-                `START`.
+            tokens: token numbers ``(batch, position)``. Each row starts with `START` and has at
+                most `OverSizes.length` tokens.
         """
         memory = self.encoder(history, padded)
         return self.decoder.logits(tokens, memory, padded, context)
@@ -184,12 +185,12 @@ class OverModel(nn.Module):
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The rule by which the next token is chosen.
+    """How the next token is chosen.
 
     Attributes:
         greedy: whether the most likely token is chosen; otherwise the token is sampled.
-        temperature: the number by which the logits are divided before sampling.
-        top_k: the number of most likely tokens from which one is sampled; ``None`` for all tokens.
+        temperature: before sampling, the logits are divided by this number.
+        top_k: sample only from this number of most likely tokens; ``None`` for all tokens.
     """
 
     greedy: bool = True
@@ -208,13 +209,13 @@ def decode(
     samples: int = 1,
     generator: torch.Generator | None = None,
 ) -> Tensor:
-    """Generate overs token by token, until `END` or until `OverSizes.length` tokens.
+    """Generate overs token by token, up to `END` or to a length of `OverSizes.length` tokens.
 
     The inputs are as in `OverModel.forward`.
 
     Returns:
-        Token numbers ``(batch * samples, length)``; the samples of one over are adjacent. After
-        `END` the row is filled with `PAD`. `PAD` and `START` are never generated.
+        Token numbers ``(batch * samples, length)``. The samples of one over are in adjacent rows.
+        After `END`, a row is filled with `PAD`. The model itself never generates `PAD` or `START`.
     """
     memory = model.encoder(history, padded)
     tokens = torch.full((len(context) * samples, 1), START)
@@ -236,6 +237,6 @@ def _chosen(logits: Tensor, choice: Choice, generator: torch.Generator | None) -
     if choice.top_k is not None and choice.top_k < logits.shape[-1]:
         threshold = logits.topk(choice.top_k, -1).values[:, -1:]
         logits = logits.masked_fill(logits < threshold, -math.inf)
-    # Double precision is used because a small temperature would overflow single precision.
+    # In single precision, division by a small temperature would overflow.
     chances = (logits.double() / choice.temperature).softmax(-1)
     return torch.multinomial(chances, 1, generator=generator)[:, 0]

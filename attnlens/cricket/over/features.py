@@ -1,8 +1,9 @@
-"""The inputs and tokens of the encoder-decoder: past balls, and the match at the start of an over.
+"""The tokens of the encoder-decoder, and its inputs: past balls, and the state before the over.
 
-The inputs are computed from the innings' deliveries before the over, from facts known before the
-innings (sides, ground, target), and from ratings of earlier matches. The bowler of the over, and
-the next batter after a wicket, are unknown. docs/over.md describes what the tokens leave out.
+The inputs are computed from three sources: the deliveries of the innings before the over, facts
+that are known before the innings (sides, ground, target), and ratings from earlier matches. The
+inputs contain neither the bowler of the over nor the next batter after a wicket. docs/over.md
+describes what the tokens leave out.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ _END_TOKEN: Final = SPECIAL[END]
 def token_of(ball: Delivery) -> str:
     """Return the token of a delivery.
 
-    If the delivery has more runs than any token of its kind, the largest of these tokens is used.
+    If the delivery has more runs than any token of its kind, the token with the most runs is used.
     """
     if ball.outcome == "W":
         return "W"
@@ -70,8 +71,8 @@ def token_of(ball: Delivery) -> str:
 def legal(token: str) -> bool:
     """Return whether a ball with this token counts towards the over.
 
-    ``W`` counts, although a wicket can also fall on a wide or a no-ball, which the token does not
-    show.
+    ``W`` always counts, although a wicket can also fall on a wide or a no-ball. The token ``W``
+    does not show the difference.
     """
     return token not in SPECIAL and not token.startswith(("wd", "nb"))
 
@@ -85,12 +86,12 @@ def overs_of(innings: Innings) -> dict[int, tuple[Delivery, ...]]:
 
 
 def fewer_balls(innings: Innings) -> int | None:
-    """Return the number of legal balls in an over if it is less than six, otherwise ``None``."""
+    """Return the number of legal balls in an over if it is below six, otherwise ``None``."""
     return innings.balls_per_over if innings.balls_per_over < 6 else None
 
 
 def token_words(tokens: Sequence[int], balls: int | None = None) -> list[str]:
-    """Return tokens as words, up to ``<end>`` or the legal ball numbered ``balls``."""
+    """Return tokens as words. Stop after ``<end>``, or after ``balls`` legal balls."""
     words: list[str] = []
     for word in (TOKENS[number] for number in tokens):
         ended = _END_TOKEN in words or (word != _END_TOKEN and sum(map(legal, words)) == balls)
@@ -101,8 +102,9 @@ def token_words(tokens: Sequence[int], balls: int | None = None) -> list[str]:
 
 
 RATED: Final = ("striker", "venue", "batting_team", "bowling_team", "era", "competition")
-"""The kinds of rating used as inputs. The bowler's ratings are not used, since the bowler
-is unknown.
+"""The kinds of rating that are inputs.
+
+The bowler's ratings are not among them, because the bowler of the over is unknown.
 """
 
 PAST_FEATURES: Final[tuple[str, ...]] = (
@@ -110,7 +112,7 @@ PAST_FEATURES: Final[tuple[str, ...]] = (
     *("six", "wicket", "wide", "no_ball", "bye", "next_striker", "next_partner", "last_bowler"),
     *("bowled_out", "surprise", "runs_above"),
 )
-"""The 18 features of a past ball, in order; docs/over.md has their meanings and units."""
+"""The 18 features of a past ball, in order. docs/over.md has their meanings and units."""
 
 CONTEXT_FEATURES: Final[tuple[str, ...]] = (
     *("second", "super_over", "over", "innings_used", "powerplay", "death", "balls_left"),
@@ -121,11 +123,11 @@ CONTEXT_FEATURES: Final[tuple[str, ...]] = (
 """The 20 features of the match at the start of the over."""
 
 _BY_OVER: Final = slice(12, 16)
-"""The features of a past ball, besides ``overs_ago``, that depend on the over to be forecast."""
+"""The features of a past ball that depend on the over to be forecast, except ``overs_ago``."""
 
 _OVERS_AGO: Final = 2
 _RUNS: Final = np.array([0, 1, 2, 3, 4, 5, 6, 0, 1, 1, 1], np.float32)
-"""The typical runs of each outcome."""
+"""The typical number of runs of each outcome."""
 
 _MIN_BOWLERS: Final = 5
 
@@ -135,16 +137,17 @@ class OverArrays:
     """The overs of one innings as arrays, with ``n`` balls and ``m`` overs.
 
     Attributes:
-        past_features: the `PAST_FEATURES` of every ball ``(n, 18)``, with 0 for those that depend
-            on the over to be forecast.
+        past_features: the `PAST_FEATURES` of every ball ``(n, 18)``. Features that depend on the
+            over to be forecast are 0.
         batter, bowler: the players of each ball, numbered within the innings ``(n,)``.
         ball_over: the over of each ball, as numbered in the file ``(n,)``.
         legal: whether each ball was legal ``(n,)``.
-        base: log-probabilities from the scoreboard alone ``(n, 11)``.
-        outcome: the class number of the outcome, or -1 for a ball not bowled ``(n,)``.
+        base: log-probabilities that are computed from the scoreboard alone ``(n, 11)``.
+        outcome: the class number of each outcome, or -1 for a ball not yet bowled ``(n,)``.
         over: the number of each over in the file ``(m,)``.
         start: the number of balls before each over ``(m,)``.
-        pair: the first striker and the first non-striker of each over, or -1 if unknown ``(m, 2)``.
+        pair: the striker and the non-striker at the start of each over, or -1 if unknown
+            ``(m, 2)``.
         context: the `CONTEXT_FEATURES` ``(m, 20)``.
         tokens: the tokens of each over.
         allotment: the number of legal balls that one bowler may bowl; 0 if there is no limit.
@@ -168,9 +171,11 @@ class OverArrays:
         return len(self.over)
 
     def history(self, row: int, max_balls: int) -> Floats32:
-        """Return the `PAST_FEATURES` of the last balls before an over, ``(balls, 18)``.
+        """Return the `PAST_FEATURES` of the balls before an over, ``(balls, 18)``.
 
-        The oldest ball comes first.
+        At most ``max_balls`` balls are included, the most recent ones.
+
+        The oldest of them comes first.
         """
         end = int(self.start[row])
         some = slice(max(0, end - max_balls), end)
@@ -196,9 +201,9 @@ class OverArrays:
 def encode_overs(
     match: Match, innings: Innings, ratings: Ratings, base: BaseModel, *, over: int | None = None
 ) -> OverArrays:
-    """Return the arrays for every over of an innings, or only for ``over``.
+    """Return the arrays for every over of an innings, or only for one over.
 
-    ``over`` may be an over that is not yet bowled.
+    If ``over`` is given, the result is only for this over, which may be an over not yet bowled.
     """
     deliveries = innings.deliveries
     quota = quota_of(match, innings)
@@ -267,13 +272,14 @@ def _past_features(
 
 
 def _pair(innings: Innings, start: int) -> tuple[Player | None, Player | None]:
-    """Return the striker and the non-striker of the over that follows ``start`` balls."""
+    """Return the striker and the non-striker at the start of the over after ``start`` balls."""
     if not start:
         return None, None
     before = replace(innings, deliveries=innings.deliveries[:start])
     last = before.deliveries[-1]
     facing, other = at_the_crease(before, last)
-    # at_the_crease does not change ends after an over that is too short because of a miscount.
+    # If an umpire's miscount made the over too short, at_the_crease does not swap the batters at
+    # its end, so they are swapped here.
     return (facing, other) if over_ended(before, last) else (other, facing)
 
 
@@ -325,7 +331,7 @@ def _context(
 
 
 def _six(logits: Floats32) -> tuple[Floats32, Floats32]:
-    """Return the expected runs and wickets of six balls with these logits, ``(rows,)`` each."""
+    """Return the expected runs and the expected wickets in six balls, for each row of logits."""
     chances = softmax(logits)
     runs: Floats32 = 6 * chances @ _RUNS
     wickets: Floats32 = 6 * chances[:, OUTCOME_INDEX["W"]]
@@ -333,7 +339,7 @@ def _six(logits: Floats32) -> tuple[Floats32, Floats32]:
 
 
 OverRow = tuple[OverArrays, int]
-"""The arrays of an innings, and the row of an over in them."""
+"""The arrays of an innings, and the row of one over in these arrays."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -341,12 +347,12 @@ class OverBatch:
     """A batch of overs.
 
     Attributes:
-        history: the past balls, most recent last ``(overs, balls, features)``.
-        padded: true for padding instead of a ball ``(overs, balls)``.
+        history: the past balls, oldest first ``(overs, balls, features)``.
+        padded: true for a position without a ball ``(overs, balls)``.
         context: ``(overs, context)``.
         inputs: the token before each position, starting with ``<start>`` ``(overs, positions)``.
-        targets: the token at each position, then ``<end>``, then padding. An over that is longer
-            than the model's length is cut.
+        targets: the tokens of the over, then ``<end>``, then padding ``(overs, positions)``. An
+            over that is longer than the model's maximum length is cut off.
     """
 
     history: Tensor

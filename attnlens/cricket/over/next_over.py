@@ -1,8 +1,8 @@
 """The forecast of the next over with the trained encoder-decoder, and its cross-attention.
 
-A token does not determine all the runs of its delivery. The runs of a sampled over are therefore
-drawn from the training distribution for each token. A sampled over stops early if the target is
-reached or no batter is left. See docs/over.md.
+A token does not fully determine the runs of its delivery. In a sampled over, the runs of each token
+are therefore drawn from the distribution of runs for that token in training. A sampled over stops
+early if the target is reached or if no batter is left. See docs/over.md.
 """
 
 from __future__ import annotations
@@ -76,8 +76,8 @@ class OverQuestion:
         over: the number of the over in the file.
         balls: the deliveries of the over; empty if it is not yet bowled.
         before: the number of deliveries of the innings before the over.
-        start: the first ball of the over, with the scoreboard at which it is bowled.
-        finished: whether the file has the end of the over.
+        start: the first ball of the over, with the scoreboard before that ball.
+        finished: whether the over is complete in the file.
     """
 
     match: Match
@@ -98,7 +98,7 @@ class OverQuestion:
 
     @property
     def echo(self) -> str:
-        """One line that identifies the over."""
+        """One line of text that identifies the over."""
         start, count = self.start, len(self.innings.deliveries)
         heading = f"innings {self.innings.number}"
         if self.innings.super_over:
@@ -119,13 +119,14 @@ def find_over(match: Match, over: int | str, innings: int | None = None) -> Over
     """Find an over by its name, or by its number in the file, from 0.
 
     Args:
-        over: the number, ``last``, ``next`` (the over in progress, or else the next unbowled over),
-            or a name with the innings such as ``2:12``.
-        innings: the number of the innings; if ``None``, the innings in play for ``next``, else 1.
+        over: the number of the over, ``last``, ``next``, or a name with the innings such as
+            ``2:12``. ``next`` is the over in progress; between overs, it is the next unbowled over.
+        innings: the number of the innings. The default is the innings in play for ``next``, and 1
+            for other overs.
 
     Raises:
-        BallNotFoundError: there is no such over or innings, the name is not understood, or the
-            previous over has not ended.
+        BallNotFoundError: the match does not have the over or the innings, the name is not
+            understood, or the previous over has not ended.
     """
     text = str(over).strip().lower()
     name = None if isinstance(over, bool) else _NAME.fullmatch(text)
@@ -213,14 +214,14 @@ class TokenProbability:
 
 @dataclass(frozen=True, slots=True)
 class WrittenToken(TokenProbability):
-    """A token of the generated over, with the most likely alternatives."""
+    """A token of the generated over, with the most likely alternatives to it."""
 
     runners_up: list[TokenProbability]
 
 
 @dataclass(frozen=True, slots=True)
 class TokenBall:
-    """A ball, with its token and its players."""
+    """A ball with its token and its players."""
 
     index: int
     label: str
@@ -237,9 +238,10 @@ class TokenBall:
 
 @dataclass(frozen=True, slots=True)
 class BowledBall(TokenBall):
-    """A bowled ball, with its probability given the balls before it.
+    """A ball that was bowled, and the probability that the model gave its token.
 
-    The probability is ``None`` if the ball is beyond the model's length.
+    The probability is conditional on the earlier balls of the over. It is ``None`` if the ball is
+    beyond the maximum length of the model.
     """
 
     probability: float | None
@@ -254,15 +256,16 @@ class HistoryBall(TokenBall):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrossAttention:
-    """Cross-attention over all positions of the past balls. Padding comes first and has weight 0.
+    """Cross-attention over all positions of the past balls. Padding is first and has weight 0.
 
     Attributes:
         labels: the label of each position; ``None`` for padding.
         padded: the number of padding positions at the start.
         balls: the balls at the remaining positions.
-        weights: the mean over heads, ``(token, position)``.
-        by_head: the weights of each head, ``(head, token, position)``.
-        effects_nats: the effect on each token of hiding each ball alone, ``(token, ball)``.
+        weights: the attention weights, averaged over the heads, ``(token, position)``.
+        by_head: the attention weights of each head, ``(head, token, position)``.
+        effects_nats: the effect on the forecast of each token if each ball is hidden alone,
+            ``(token, ball)``.
     """
 
     tokens: list[str]
@@ -276,7 +279,7 @@ class CrossAttention:
 
 @dataclass(frozen=True, slots=True)
 class OverFlag:
-    """A caution about the answer."""
+    """A caution about the forecast."""
 
     flag: str
     text: str
@@ -284,7 +287,7 @@ class OverFlag:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OverMatch:
-    """The facts of the match that the file states."""
+    """The facts that the file states about the match."""
 
     match_id: str
     match_type: str | None
@@ -299,14 +302,14 @@ class OverMatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampledChoice(Choice):
-    """The rule by which the tokens were chosen, with the random seed."""
+    """How the tokens were chosen, and the random seed."""
 
     seed: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NextOver:
-    """The forecast of an over, with rounded numbers: the JSON of ``attnlens over --json``."""
+    """The forecast of an over, with rounded numbers. ``attnlens over --json`` prints it."""
 
     schema_version: str
     model: OverWriter
@@ -329,7 +332,7 @@ class NextOver:
 
 
 def choice_of(temperature: float | None, top_k: int | None) -> Choice:
-    """Return greedy decoding, or sampling if a temperature or a top-k is given."""
+    """Return the choice of greedy decoding; of sampling, if a temperature or a top-k is given."""
     sampled = temperature is not None or top_k is not None
     return Choice(not sampled, 1.0 if temperature is None else temperature, top_k)
 
@@ -348,8 +351,9 @@ def next_over(
     """Forecast an over.
 
     Args:
-        choice: how tokens are chosen; samples use the same temperature and top-k.
-        samples: the number of additional overs to sample, with ``seed``.
+        choice: how the tokens of the forecast are chosen. The additional samples use the same
+            temperature and top-k.
+        samples: the number of additional overs to sample. ``seed`` sets the random numbers.
         evidence: whether to measure the effect of hiding each past ball.
         history: whether the ratings were computed for the match's date from earlier matches.
 
@@ -426,11 +430,11 @@ def _token(number: int, chances: Floats) -> WrittenToken:
 
 
 def _read(model: OverModel, batch: OverBatch, inputs: Tensor) -> tuple[Floats, Floats]:
-    """Return the probabilities after each token of the generated over and of the bowled over.
+    """Return the next-token probabilities for the generated and for the bowled over.
 
     Returns:
-        The probabilities ``(2, positions, token)`` from one forward pass, and the cross-attention
-        of the generated tokens ``(head, position, ball)``.
+        The probabilities after each token ``(2, positions, token)``, from one forward pass over
+        both overs, and the cross-attention of the generated tokens ``(head, position, ball)``.
     """
     places = max(inputs.shape[1], batch.inputs.shape[1])
     both = torch.cat(
@@ -452,7 +456,10 @@ def _read(model: OverModel, batch: OverBatch, inputs: Tensor) -> tuple[Floats, F
 
 
 def single_effects(model: OverModel, batch: OverBatch, inputs: Tensor) -> Floats:
-    """Return the effect of hiding each past ball alone on each token, nats ``(position, ball)``."""
+    """Return each past ball's effect on each token, in nats, ``(position, ball)``.
+
+    The effect is measured by hiding that ball alone.
+    """
     hidden = torch.eye(batch.history.shape[1], dtype=torch.bool)
     chances = []
     for some in torch.split(torch.cat([torch.zeros_like(hidden[:1]), hidden]), _MAX_ROWS):
@@ -527,13 +534,13 @@ MAX_RUNS: Final = 8
 
 @dataclass
 class TrainedOvers(Trained):
-    """A trained encoder-decoder, with its knowledge of earlier matches."""
+    """A trained encoder-decoder, with its ratings from earlier matches."""
 
     model: OverModel
 
     @property
     def token_runs(self) -> NDArray[np.float64]:
-        """The share of training deliveries with 0, 1, ... runs, for each token, ``(24, 9)``."""
+        """For each token, the shares of training deliveries with 0, 1, ... runs, ``(24, 9)``."""
         return np.array(self.card["token_runs"], dtype=float)
 
 
@@ -568,10 +575,11 @@ def save_overs(path: str | os.PathLike[str], trained: TrainedOvers) -> None:
 
 
 def load_overs(model: str | os.PathLike[str] | None = None) -> TrainedOvers:
-    """Load an encoder-decoder by name (``cricket``) or from a file; the bundled one by default.
+    """Load an encoder-decoder by name (``cricket``, the default) or from a file.
 
     Raises:
-        CheckpointError: the file is missing, damaged, or of another kind or version.
+        CheckpointError: the file is missing, it is damaged, or it is a checkpoint of another kind
+            or version.
     """
     name, path = named_checkpoint(OVERS if model is None else model)
     checkpoint = read_checkpoint(path, _KIND)
@@ -595,12 +603,12 @@ def load_overs(model: str | os.PathLike[str] | None = None) -> TrainedOvers:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits that can end an innings within an over.
+    """Limits at which an innings ends before its over is complete.
 
     Attributes:
-        runs: the runs needed to reach the target, or ``None`` without a limit.
+        runs: the runs needed to reach the target; ``None`` if there is no target to reach.
         wickets: the number of wickets left.
-        balls: the number of legal balls in an over, if it is less than six.
+        balls: the number of legal balls in an over if it is below six, otherwise ``None``.
     """
 
     runs: int | None
@@ -609,7 +617,7 @@ class Limits:
 
     @classmethod
     def of(cls, innings: Innings, score: int, wickets: int) -> Limits:
-        """Return the limits at a score; a target that is already passed is not a limit."""
+        """Return the limits at a score. A target that is already reached is not a limit."""
         target = innings.target
         needed = None if target is None or score >= target else target - score
         out = 2 if innings.super_over else ALL_OUT
@@ -618,10 +626,10 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SampledOvers:
-    """The runs, wickets and boundaries of sampled overs, one row for each over.
+    """The runs, wickets and boundaries of sampled overs. Each row is one over.
 
     Deliveries after the end of the innings are not counted. ``finished`` is true if the over or the
-    innings ended within the model's length.
+    innings ended within the maximum length of the model.
     """
 
     runs: Integers
@@ -634,9 +642,9 @@ class SampledOvers:
 
 
 def token_runs(matches: Sequence[Match]) -> NDArray[np.float64]:
-    """Return the share of deliveries with 0, 1, ... runs for each token, ``(24, 9)``.
+    """Return, for each token, the shares of deliveries with 0, 1, ... runs, ``(24, 9)``.
 
-    The rows sum to 1.
+    Each row sums to 1.
     """
     counts = np.zeros((len(TOKENS), MAX_RUNS + 1))
     for side in (side for match in matches for side in match.innings if not side.super_over):
@@ -650,11 +658,11 @@ def token_runs(matches: Sequence[Match]) -> NDArray[np.float64]:
 def simulate_overs(
     tokens: Integers, token_runs: Floats, limits: Limits, generator: np.random.Generator
 ) -> SampledOvers:
-    """Draw the runs of sampled overs, and stop each over at the innings' limits.
+    """Draw the runs of sampled overs, and stop each over at the limits of its innings.
 
     Args:
         tokens: the sampled overs, ``(over, position)``.
-        token_runs: the share of deliveries with 0, 1, ... runs for each token, ``(24, 9)``.
+        token_runs: for each token, the shares of deliveries with 0, 1, ... runs, ``(24, 9)``.
     """
     deliveries = tokens >= len(SPECIAL)
     edges = token_runs.cumsum(1)[tokens]

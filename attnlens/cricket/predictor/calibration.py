@@ -1,8 +1,8 @@
-"""The names of the shipped cricket checkpoints, and the calibration tables of checkpoints.
+"""The names of the cricket checkpoints that attnlens ships, and the calibration tables.
 
-A checkpoint ``name.safetensors`` has a calibration table if the file ``name.calibration.json`` is
-in the same folder and was measured with the same weights. The shipped checkpoint ``bundled`` uses
-the table of ``measured``.
+The calibration table of a checkpoint ``name.safetensors`` is the file ``name.calibration.json`` in
+the same folder. It is used only if it was measured with the same weights. The exception is the
+shipped checkpoint ``bundled``, which uses the table of ``measured``.
 """
 
 from __future__ import annotations
@@ -24,17 +24,18 @@ KIND: Final = "calibration"
 FORMAT: Final = 1
 SUFFIX: Final = ".calibration.json"
 _STANDS_FOR: Final[Mapping[str, str]] = {"bundled": "measured"}
-"""Shipped checkpoints that were trained on every match, and the checkpoint whose table they use."""
+"""Shipped checkpoints without a table, each with the checkpoint whose table is used instead.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CalibrationBin:
-    """A group of balls for which similar probabilities of an outcome were predicted.
+    """A group of held-out balls for which similar probabilities of one outcome were predicted.
 
     Attributes:
         most: the highest predicted probability in the bin.
         predicted: the mean predicted probability.
-        happened: the share of the balls on which the outcome occurred.
+        happened: the share of the balls that had the outcome.
         happened_ci: the 95% interval of ``happened``, or ``None`` if all the balls are from one
             match.
     """
@@ -53,11 +54,11 @@ class CalibrationBin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReasonSlope:
-    """The calibration slope of one kind of reason, with the ends of its 95% interval.
+    """The calibration slope of one kind of reason, and the ends of its 95% interval.
 
-    The slope comes from a logistic regression of the actual outcomes on the contributions of this
-    kind of reason. A slope of 1 means that the contributions are calibrated. See
-    `attnlens.cricket.lab.reasons_evaluation`.
+    It is the slope of a logistic regression. The regression predicts the actual outcomes from the
+    contributions of this kind of reason. A slope of 1 means that the contributions are calibrated.
+    See `attnlens.cricket.lab.reasons_evaluation`.
     """
 
     slope: float
@@ -71,7 +72,7 @@ class ReasonSlope:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CalibrationTable:
-    """Predicted probabilities and observed frequencies, for one checkpoint.
+    """The predicted probabilities of one checkpoint, and how often the outcomes happened.
 
     Attributes:
         checkpoint, sha256: the name of the checkpoint, and the digest of its file.
@@ -92,7 +93,7 @@ class CalibrationTable:
 
     @classmethod
     def of(cls, data: Json) -> CalibrationTable:
-        """Build the table from the parsed JSON of a file.
+        """Build the table from the parsed JSON of its file.
 
         Raises:
             KeyError, TypeError, ValueError, AttributeError: the content is not a calibration table.
@@ -116,18 +117,18 @@ class CalibrationTable:
         return cls(checkpoint=name, sha256=sha256, **members)
 
     def like(self, outcome: str, probability: float) -> CalibrationBin:
-        """Return the bin that contains ``probability``; above all bins, return the highest bin."""
+        """Return the bin that contains ``probability``, or the highest bin if no bin does."""
         bins = self.levels[outcome]
         return next((level for level in bins if probability <= level.most), bins[-1])
 
 
 def calibration_beside(checkpoint: Path, sha256: str, *, shipped: bool) -> CalibrationTable | None:
-    """Return a checkpoint's calibration table, or ``None`` if its weights have no table.
+    """Return the calibration table of a checkpoint, or ``None`` if there is none for its weights.
 
     Args:
         sha256: the digest of the checkpoint.
-        shipped: whether the checkpoint comes with attnlens; the table may then be for another
-            digest.
+        shipped: whether the checkpoint comes with attnlens. The table may then have the digest of
+            another checkpoint.
 
     Raises:
         CheckpointError: the table's file is damaged, or it is not a calibration table.
@@ -159,11 +160,11 @@ OVERS: Final = "cricket"
 
 
 def named_checkpoint(model: str | os.PathLike[str] | None = None) -> tuple[str, Path]:
-    """Return a checkpoint's name and its path; the file need not exist.
+    """Return the name and the path of a checkpoint. The file need not exist.
 
     Args:
-        model: a name in `SHIPPED`, the name `OVERS`, or the path of a file. The stem of the path is
-            then the name. ``None`` means the first name in `SHIPPED`.
+        model: a name in `SHIPPED`, the name `OVERS`, or the path of a file, whose stem becomes the
+            name. ``None`` means the first name in `SHIPPED`.
     """
     name = SHIPPED[0] if model is None else str(model)
     if name in (*SHIPPED, OVERS):

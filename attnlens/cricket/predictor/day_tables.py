@@ -1,14 +1,15 @@
-"""Tables that are updated after each day's matches, like the ratings, and saved in a checkpoint.
+"""Tables that learn from each day's matches, as the ratings do, and are saved in a checkpoint.
 
-`OutcomeLevels` compares how often each outcome occurred recently in a competition with how often
-the scoreboard's network expected it. That network knows the kind of cricket, but not the
-competition or the season. Four `STAGES` correct its expectation one after another. Each stage keeps
-two counts for every outcome: the observed count, and the count expected by the stages before it.
-The counts decay with time. The ratio of the two counts is shrunk towards 1, as if
-`Stage.prior_events` more occurrences had been both observed and expected (a gamma-Poisson model).
+`OutcomeLevels` compares how often each outcome occurred recently in a competition with how often it
+was expected from the scoreboard. The network that computes this expectation (`BaseModel`) knows the
+kind of cricket, but not the competition or the season. The four `STAGES` correct the expectation
+one after another. Each stage keeps two counts for every outcome: the observed count, and the count
+that the earlier stages expected. The counts decay with time. The correction is the ratio of the two
+counts. To shrink the ratio towards 1, `Stage.prior_events` occurrences are added to both counts (a
+gamma-Poisson model).
 
-`PlayerRecords` counts the outcomes of every ball that a player has faced or bowled. A player's
-rating is based on the same balls.
+`PlayerRecords` counts the outcomes of all balls that a player has faced or bowled. The player's
+rating is computed from the same balls.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class InningsSummary:
         balls: the number of legal balls bowled.
         quota: the number of legal balls that the side may face.
         observed: the count of each outcome in each of `PHASES`, ``(3, 11)``.
-        expected: the counts expected from the scoreboard alone, ``(3, 11)``.
+        expected: the counts that were expected from the scoreboard alone, ``(3, 11)``.
     """
 
     number: int
@@ -65,17 +66,17 @@ class InningsSummary:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MatchSummary:
-    """The facts of one match from which the day tables learn.
+    """The facts about one match from which the day tables learn.
 
     Attributes:
         kind: the index of the kind of cricket in `attnlens.cricket.match.competition.KINDS`.
         competition, event: see `competition_of` and `event_of`.
         winner: the key of the winning side, from `team_key`, or ``None``.
-        method: the rule that adjusted the result, such as ``D/L``; ``None`` if the result was not
+        method: the rule by which the result was adjusted, such as ``D/L``; ``None`` if it was not
             adjusted.
         innings: the innings with at least one ball, without super overs.
-        players: for each role of a player, the rows of the rating table, ``(n,)``, and the count of
-            each outcome, ``(n, 11)``.
+        players: for each role of a player, the players' rows in the rating table, ``(n,)``, and
+            their counts of each outcome, ``(n, 11)``.
     """
 
     match_id: str
@@ -99,7 +100,7 @@ def summary_of(
     """Return the summary of a match.
 
     Args:
-        innings: for each innings, the innings itself, the log-probabilities from the scoreboard
+        innings: a tuple for each innings: the innings, the log-probabilities from the scoreboard
             alone ``(n, 11)``, and the class numbers of the actual outcomes ``(n,)``.
         players: as in `MatchSummary.players`.
     """
@@ -145,10 +146,10 @@ def _innings_summary(
 
 
 class DayTable(Protocol):
-    """A table that learns the matches of each day, in order of date.
+    """A table that learns from the matches of each day, in order of date.
 
-    ``until`` is the last day that the table has learnt, or ``None``. A new table has learnt
-    nothing. If a checkpoint has no tensors for a table, it gets a new table.
+    ``until`` is the last day from which the table has learnt. It is ``None`` for a new table. If a
+    checkpoint has no tensors for a table, a new table is used.
     """
 
     until: datetime.date | None
@@ -156,13 +157,13 @@ class DayTable(Protocol):
     def __init__(self) -> None: ...
 
     def learn_day(self, day: datetime.date, matches: Sequence[MatchSummary]) -> None:
-        """Learn all matches of a day after ``until``, and set ``until`` to that day."""
+        """Learn from all matches of a day after ``until``, and set ``until`` to that day."""
 
     def copy(self) -> Self:
         """Return an independent copy."""
 
     def to_tensors(self) -> dict[str, Tensor]:
-        """Return the table's tensors by name, without ``until``.
+        """Return the table's tensors by name, without a tensor for ``until``.
 
         The table must have learnt at least one day.
         """
@@ -177,20 +178,20 @@ class DayTable(Protocol):
 
 
 def saved_table(table: DayTable) -> dict[str, Tensor]:
-    """Return the tensors of a table and of its ``until``; empty if it has learnt nothing."""
+    """Return the tensors of a table, including ``until``, or an empty dict for a new table."""
     if table.until is None:
         return {}
     return {"until": torch.tensor(table.until.toordinal()), **table.to_tensors()}
 
 
 def text_tensor(words: Sequence[str]) -> Tensor:
-    """Encode words, one per line, as a tensor of bytes."""
+    """Encode words as a tensor of bytes. The words are joined by line breaks."""
     data = "\n".join(word.replace("\n", " ") for word in words).encode()
     return torch.tensor(list(data), dtype=torch.uint8)
 
 
 def words_of(data: Tensor) -> list[str]:
-    """Decode a tensor from `text_tensor` to its words."""
+    """Return the words that `text_tensor` encoded."""
     text = data.numpy().tobytes().decode()
     return text.split("\n") if text else []
 
@@ -200,7 +201,7 @@ _T20: Final = (None, "T20", "IT20")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Counts:
-    """The observed and the expected counts of outcomes on a day, ``(2, phases, 11)``."""
+    """The decayed counts of outcomes as of a day, observed and expected, ``(2, phases, 11)``."""
 
     day: datetime.date
     values: Floats
@@ -212,13 +213,13 @@ class _Counts:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One of the successive corrections of the expected outcomes.
+    """One of the corrections that are applied in turn to the expected outcomes.
 
     Attributes:
-        key: how matches are grouped.
-        half_life: the number of days in which the counts decay by half.
-        prior_events: the number of occurrences of each outcome that are added to both counts, so
-            that the ratio is shrunk towards 1.
+        key: the property by which matches are grouped.
+        half_life: the number of days after which the counts have decayed to a half.
+        prior_events: the number of occurrences that are added to both counts of each outcome, which
+            shrinks the ratio towards 1.
         by_phase: whether each phase of an innings has its own ratio.
     """
 
@@ -232,13 +233,13 @@ class Stage:
         return len(PHASES) if self.by_phase else 1
 
     def key_of(self, match: MatchSummary) -> str:
-        """Return the name of a match's group, or an empty string if the file does not state it."""
+        """Return the name of a match's group, or an empty string if the group is unknown."""
         name = KINDS[match.kind] if self.key == "kind" else getattr(match, self.key)
-        # One-day matches and Tests have separate groups, since the scoreboard's model is for T20.
+        # One-day matches and Tests get their own groups, because the base model was trained on T20.
         return name if not name or match.match_type in _T20 else f"{name} ({match.match_type})"
 
     def ratio(self, counts: _Counts | None, day: datetime.date) -> Floats:
-        """Return the shrunk ratio of observed to expected counts, ``(1 or 3, 11)``.
+        """Return the ratio of observed to expected counts, shrunk towards 1, ``(1 or 3, 11)``.
 
         All ratios are 1 if there are no counts.
         """
@@ -255,18 +256,18 @@ STAGES: Final = (
     Stage("event", half_life=30, prior_events=20),
     Stage("competition", half_life=365, prior_events=160, by_phase=True),
 )
-"""Corrections for the kind of cricket, the competition, its current season or series, and the
-phases.
+"""The corrections: for the kind of cricket, for the competition, for its current season or series,
+and for the phases of an innings in the competition.
 
-The values were chosen on matches of 11 May to 23 October 2024.
+The half-lives and the prior events were chosen on matches of 11 May to 23 October 2024.
 """
 
 _ONE_BALL: Final = 1.0
-"""A group whose counts have decayed below this value is not saved."""
+"""A group is not saved if its expected counts have decayed to a sum below this value."""
 
 
 class OutcomeLevels:
-    """A `DayTable` of the observed and expected counts of every stage in `STAGES`."""
+    """The `DayTable` of the observed and the expected counts, for every stage in `STAGES`."""
 
     def __init__(self) -> None:
         self.until: datetime.date | None = None
@@ -284,7 +285,7 @@ class OutcomeLevels:
                     old = counts.get(key)
                     total = new if old is None else new + old.on(day, stage.half_life)
                     counts[key] = _Counts(day, total)
-            # Later stages use the expectations as corrected by this stage.
+            # The next stage starts from the expectations that this stage has corrected.
             ratios = [stage.ratio(counts.get(stage.key_of(match)), day) for match in matches]
             expected = list(map(_corrected, expected, ratios))
         self.until = day
@@ -292,7 +293,7 @@ class OutcomeLevels:
     def log_ratios(self, match: MatchSummary) -> Floats:
         """Return the logarithm of the product of all stages' ratios, by phase, ``(3, 11)``.
 
-        The ratios are those on the day ``until``. The result is zero if nothing has been learnt.
+        The ratios are computed as of the day ``until``. If the table is new, all logarithms are 0.
         """
         total = np.zeros((len(PHASES), len(OUTCOMES)))
         for stage, counts in zip(STAGES, self._counts, strict=True):
@@ -345,7 +346,9 @@ def _sum(counts: Sequence[Integers | Floats32]) -> Floats:
 
 
 def _corrected(expected: Floats, ratio: Floats) -> Floats:
-    """Multiply expected counts ``(3, 11)`` by a ratio, but keep each phase's number of balls."""
+    """Multiply expected counts ``(3, 11)`` by a ratio, and rescale each phase to its number of
+    balls.
+    """
     corrected = expected * ratio
     balls, sums = (counts.sum(1, keepdims=True) for counts in (expected, corrected))
     result: Floats = corrected * np.divide(balls, sums, out=np.ones_like(sums), where=sums > 0)
@@ -360,7 +363,7 @@ _MAX_SIXTEEN_BITS: Final = 2**15 - 1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlayerRecord:
-    """The number of a player's deliveries in one role by outcome ``(11,)``, and their last day."""
+    """A player's deliveries in one role: their number by outcome ``(11,)``, and their last day."""
 
     counts: Integers
     last_day: datetime.date
@@ -371,11 +374,11 @@ class PlayerRecord:
 
 
 class PlayerRecords:
-    """A `DayTable` of the outcomes of every player's deliveries, by row of the rating tables.
+    """The `DayTable` of the outcomes of every player's deliveries, by row of the rating tables.
 
     Attributes:
         counts: for each role, the number of deliveries by outcome, ``(rows, 11)``.
-        last: for each role, the ordinal of each player's last day, ``(rows,)``.
+        last: for each role, the day of each player's last delivery, as an ordinal, ``(rows,)``.
     """
 
     def __init__(self) -> None:
@@ -391,7 +394,8 @@ class PlayerRecords:
             rows = np.concatenate([rows for rows, _ in played])
             missing = rows.max(initial=-1) + 1 - len(self.last[role])
             if missing > 0:
-                # Most days bring new players. Doubling the size avoids a copy on each such day.
+                # Most days have new players. The arrays double in size, so they are not copied on
+                # each of these days.
                 more = max(missing, len(self.last[role]))
                 self.counts[role] = np.pad(self.counts[role], ((0, more), (0, 0)))
                 self.last[role] = np.pad(self.last[role], (0, more))
@@ -400,7 +404,7 @@ class PlayerRecords:
         self.until = day
 
     def of(self, role: str, row: int) -> PlayerRecord | None:
-        """Return the record of one row of the rating table, or ``None`` if it has no delivery."""
+        """Return the record for one row of the rating table; ``None`` if it has no delivery."""
         if not 0 <= row < len(self.last[role]) or not self.counts[role][row].any():
             return None
         last_day = datetime.date.fromordinal(int(self.last[role][row]))

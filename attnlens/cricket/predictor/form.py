@@ -1,10 +1,10 @@
-"""The expected scoring level and both sides' form before a match starts, from earlier matches.
+"""Estimate, before a match starts, the scoring level and both sides' form from earlier matches.
 
-This is a Kalman filter over totals (Kalman 1960, "A new approach to linear filtering and prediction
-problems"). A total in `FULL_BALLS` balls is modelled as a sum: the levels of the kind of cricket,
-the competition and the ground, plus the attack of the batting side, minus the defence of the
-bowling side, plus noise. Each match gives at most two totals. All matches of a day are learnt after
-that day.
+The method is a Kalman filter over innings totals (Kalman 1960, "A new approach to linear filtering
+and prediction problems"). A total in `FULL_BALLS` balls is modelled as a sum: the levels of the
+kind of cricket, the competition and the ground, plus the attack of the batting side, minus the
+defence of the bowling side, plus noise. The filter learns at most two totals from each match. It
+learns the matches of a day only after that day.
 """
 
 from __future__ import annotations
@@ -41,29 +41,33 @@ FULL_BALLS: Final = 120
 
 _MIN_BALLS: Final = 90
 _SCALING: Final = 0.85
-"""A total in ``n`` balls is multiplied by ``(FULL_BALLS / n) ** _SCALING``, since runs come
-faster in short innings.
+"""The exponent by which totals are scaled.
+
+A total in ``n`` balls is multiplied by ``(FULL_BALLS / n) ** _SCALING``. The exponent is below 1
+because sides score faster in short innings.
 """
 
 _NOISE: Final = 900.0
-"""The variance of a total, in runs squared."""
+"""The variance of the noise in a total, in runs squared."""
 
 _FIRST_LEVELS: Final = (150.0, 153.0, 120.0, 138.0)
 """The prior level of each of `KINDS`, in runs."""
 
 _CHASE_SHORTFALL: Final = 3.0
-"""The number of runs by which chases score less than first innings."""
+"""The mean number of runs by which chases score less than first innings."""
 
 _FINISH_RATE: Final = 1.2
 _BALLS_PER_WICKET: Final = 12
-"""A side that reached its target is assumed to have continued at `_FINISH_RATE` times the
-level, for at most `_BALLS_PER_WICKET` balls per wicket in hand.
+"""Assumptions about a side that reached its target with balls left.
+
+To estimate its full total, the side is assumed to score on at `_FINISH_RATE` times the level. It
+faces the balls left, but at most `_BALLS_PER_WICKET` balls for each wicket in hand.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """Variances in runs squared: before the first match, added per match, and added per day."""
+    """Variances in runs squared: at the first match, added per match, and added per day."""
 
     first: float
     per_match: float
@@ -76,7 +80,7 @@ _VENUE: Final = Drift(60, 0.2)
 _INTERNATIONAL_SIDE: Final = Drift(400, 40, 0.5)
 _CLUB_SIDE: Final = Drift(120, 0.6)
 _ATTACK_WITH_DEFENCE: Final = 0.5
-"""The correlation of a side's attack with its defence."""
+"""The correlation between a side's attack and its defence."""
 
 _LEVEL_SHAPE: Final = np.array([[1.0, 0.0], [0.0, 0.0]])
 _SIDE_SHAPE: Final = np.array([[1.0, _ATTACK_WITH_DEFENCE], [_ATTACK_WITH_DEFENCE, 1.0]])
@@ -87,9 +91,11 @@ class PreMatch:
     """The expected runs in `FULL_BALLS` balls, before the match starts.
 
     Attributes:
-        level: the total of two average sides in this competition on this ground.
-        batting: the runs that the batting side adds to the level against this opponent.
-        bowling: the runs that the bowling side adds to the level when it bats.
+        level: the expected total if both sides were average, in this competition and on this
+            ground.
+        batting: the runs that the batting side is expected to score above the level against this
+            opponent.
+        bowling: the runs that the bowling side is expected to score above the level when it bats.
     """
 
     level: float
@@ -98,13 +104,12 @@ class PreMatch:
 
 
 Entity = tuple[str, Drift]
-"""The key of a row, and its drift. A side has an attack and a defence; other rows have only
-a level.
+"""The key of a row, and the drift of that row.
 """
 
 
 class Form:
-    """A `DayTable` of the scoring levels and of the sides' form.
+    """The `DayTable` of the scoring levels and of the sides' form.
 
     Attributes:
         keys: the row number of each kind of cricket, competition, ground and side.
@@ -122,7 +127,7 @@ class Form:
         self.seen: Integers = np.zeros(0, np.int64)
 
     def before(self, match: Match, innings: Innings) -> PreMatch:
-        """Return the expected runs for an innings, from all days learnt."""
+        """Return the expected runs for an innings, based on all days that the table has learnt."""
         kind, competition, venue = table_of(match), competition_of(match), venue_key(match)
         level = sum(self._mean(key)[0] for key, _ in _levels(kind, competition, venue))
         ours, theirs = (
@@ -154,7 +159,7 @@ class Form:
         return np.array([_FIRST_LEVELS[KINDS.index(name)] if kind == "kind" else 0.0, 0.0])
 
     def _totals(self, match: MatchSummary) -> Iterator[tuple[InningsSummary, float]]:
-        """Yield each total that can be learnt from a match, scaled to `FULL_BALLS` balls."""
+        """Yield the totals of a match that the filter can learn, scaled to `FULL_BALLS` balls."""
         if len(match.innings) < 2:
             return
         first, second = match.innings[:2]
@@ -182,7 +187,7 @@ class Form:
         yield second, total * (FULL_BALLS / quota) ** _SCALING + _CHASE_SHORTFALL
 
     def _drift(self, entity: Entity, day: datetime.date) -> None:
-        """Add the drift of an entity up to a day. Create its row if the entity is new."""
+        """Add the drift that an entity has accumulated up to a day. A new entity gets a new row."""
         key, drift = entity
         shape = _SIDE_SHAPE if key.startswith("side:") else _LEVEL_SHAPE
         if key not in self.keys:
@@ -196,7 +201,7 @@ class Form:
         self.seen[row] = day.toordinal()
 
     def _update(self, rows: list[int], total: float) -> None:
-        """Update the filter with one total.
+        """Update the filter with one scaled total.
 
         The last two of ``rows`` are the batting side and the bowling side.
         """

@@ -1,6 +1,6 @@
-"""Compare a match with a predictor's training matches, and list cautions for the reader.
+"""Compare a match with a predictor's training matches, and write cautions for the reader.
 
-A fact that is missing from the file or from the checkpoint does not count as a difference.
+If a fact is missing from the match file or from the checkpoint, it does not count as a difference.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from attnlens.cricket.predictor.trained import Trained, identity_of
 from attnlens.files import Json
 
 _MIN_COMPETITIONS: Final = 5
-"""A model trained on at least this number of competitions is not warned about for a new
-competition.
+"""With at least this number of competitions in training, a new one causes no caution.
 """
 
 _MAX_DOUBTS: Final = 2
 
 MAX_RATINGS_AGE: Final = 120
-"""The number of days after the last match learnt from which the ratings are stale."""
+"""Ratings are stale if a match is played more than this number of days after their last match.
+"""
 
 _USUAL_BALLS: Final = (6,)
 
@@ -42,9 +42,9 @@ def kind_card(matches: Sequence[Match]) -> Json:
 
 
 def differences(match: Match, predictor: Trained) -> list[tuple[str, str]]:
-    """Return the differences in kind between a match and the training matches.
+    """Return the ways in which the kind of a match differs from the training matches.
 
-    Each difference is a pair of a flag and a sentence.
+    Each difference is a pair: a flag and a sentence.
     """
     card = predictor.card
     results = []
@@ -86,7 +86,7 @@ def differences(match: Match, predictor: Trained) -> list[tuple[str, str]]:
 def cautions(
     match: Match, innings: Innings, predictor: Trained, *, evidence: bool, history: bool
 ) -> Iterator[tuple[str, str]]:
-    """Yield cautions about the answers for an innings, as pairs of a flag and a sentence.
+    """Yield the cautions about forecasts for an innings, as pairs of a flag and a sentence.
 
     Args:
         evidence: whether the effects of interventions were measured.
@@ -153,12 +153,12 @@ def cautions(
 def _cut_short(match: Match, innings: Innings, quota: int) -> bool:
     went_on = any(side.deliveries for side in match.innings if side.number > innings.number)
     down = sum(len(ball.wickets) for ball in innings.deliveries)
-    # With nine wickets down, the last batter may have been unable to bat.
+    # Nine wickets may also end an innings, because the last batter may be unable to bat.
     return went_on and innings.legal_balls < quota and down < ALL_OUT - 1 and not innings.declared
 
 
 def few_before(balls: int) -> Iterator[tuple[str, str]]:
-    """Yield a caution if few or no balls were bowled before a ball in its innings."""
+    """Yield a caution if few or no balls of the innings were bowled before a ball."""
     if not balls:
         yield "no_history", "no ball was bowled before this ball in the innings"
     elif balls < SHORT_HISTORY:
@@ -167,7 +167,7 @@ def few_before(balls: int) -> Iterator[tuple[str, str]]:
 
 
 def mid_over(innings: Innings, ball: Delivery) -> Iterator[tuple[str, str]]:
-    """Yield a caution if another bowler bowled the ball before, in the same over.
+    """Yield a caution if another bowler bowled the previous ball of the same over.
 
     Bowlers rarely change within an over, for example after an injury.
     """
@@ -177,7 +177,7 @@ def mid_over(innings: Innings, ball: Delivery) -> Iterator[tuple[str, str]]:
 
 
 def in_training(match: Match, predictor: Trained) -> str | None:
-    """Return a sentence if the match was, or may have been, in training; otherwise ``None``."""
+    """Return a sentence if the match was or may have been used in training, otherwise ``None``."""
     better = "the prediction looks better than it is"
     if match.date is None:
         return None
@@ -188,8 +188,8 @@ def in_training(match: Match, predictor: Trained) -> str | None:
         if weights is not None and match.dates and max(match.dates) > weights:
             return f"the length of the model's training was chosen on this match: {better}"
         return f"the model was trained on this match: {better}"
-    # The checkpoint does not list its training matches, so only the dates and the kind can be
-    # compared.
+    # This checkpoint does not list its training matches. Only the dates and the kind of match can
+    # be compared.
     first, last = predictor.date("trained_from"), predictor.date("trained_until")
     is_dated = first is not None and last is not None and first <= match.date <= last
     if not is_dated or differences(match, predictor):
@@ -201,7 +201,7 @@ def in_training(match: Match, predictor: Trained) -> str | None:
 
 
 def kinds_unlike(matches: Iterable[Match], predictor: Trained) -> dict[str, int]:
-    """Count the matches that differ in kind from the training matches, by their kind in words."""
+    """Count, for each kind of match in words, the matches whose kind was not in training."""
     counts: dict[str, int] = {}
     for match in matches:
         flags = {flag for flag, _ in differences(match, predictor)}
@@ -220,7 +220,7 @@ def kinds_unlike(matches: Iterable[Match], predictor: Trained) -> dict[str, int]
 
 
 def _overs(predictor: Trained) -> list[int]:
-    """Return the overs per side in training, from the card or from its match types."""
+    """Return the numbers of overs per side in training: from the card, or from its match types."""
     types = predictor.card.get("match_types") or []
     limits = {OVERS_BY_TYPE[name] for name in types if name in OVERS_BY_TYPE}
     all_known = OVERS_BY_TYPE.keys() >= set(types)

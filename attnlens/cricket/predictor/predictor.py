@@ -1,8 +1,8 @@
-"""The predictor of balls: a graph of nodes for each ball, and attention to the past balls.
+"""The network that predicts a ball from a graph of nodes and from attention to the past balls.
 
-The past affects the prediction only through the attention heads of five temporal scales. All heads
-are masked by the same ``visible`` tensor. A past ball that is not visible to a query has no effect
-on that query.
+Past balls affect the prediction only through the attention heads of five temporal scales. All heads
+use the same mask, the tensor ``visible``. A past ball that is not visible to a query therefore has
+no effect on the prediction for that query.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ from attnlens.files import Flags, Integers, Json
 from attnlens.recording.probe import AttentionProbe, step
 
 DISTANCES: Final = (1, 2, 3, 4, 6, 9, 12, 18, 24, 30)
-"""The smallest distance in each band of distances; the previous ball has distance 1."""
+"""The smallest distance in each band of distances. The previous ball has distance 1."""
 
 PLACES: Final = 4 * len(DISTANCES)
-"""The number of combinations of a distance band, same batter or not, and same bowler or not."""
+"""The number of place numbers that the function `places` returns."""
 
 
 _TAIL: Final = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3)
 EFFECT_LEVELS: Final = (*_TAIL, 0.4, 0.5, 0.6, *(1 - level for level in reversed(_TAIL)))
-"""The levels of the stored quantiles of effects."""
+"""The quantiles of effects that a model stores."""
 
 
 def places(distance: Integers, same_batter: Flags, same_bowler: Flags) -> Integers:
-    """Return the place number of each past ball, from 0 to `PLACES` - 1.
+    """Number each past ball by its distance and its players, from 0 to `PLACES` - 1.
 
-    A place is a combination of a distance band, same batter or not, and same bowler or not. All
-    arguments have the same shape.
+    Two balls have the same place number if they are in the same distance band, and agree in whether
+    their batter and their bowler are those of the current ball. All arguments have the same shape.
     """
     band = np.searchsorted(DISTANCES, distance, side="right") - 1
     result: Integers = 4 * band + 2 * same_batter + same_bowler
@@ -57,7 +57,8 @@ KNOWLEDGE: Final[dict[str, tuple[str, ...]]] = {
     "bowler's record": ("bowler_identity",),
     "scoreboard": ("score_state", "chase_state", "phase_state", "time_pressure", "wicket_buffer"),
 }
-"""Groups of knowledge that can be hidden from a query, and the nodes of each group."""
+"""The nodes of each group of inputs that can be hidden from a query, besides past balls.
+"""
 
 _RECORD_NODES: Final = (("striker", "batsman"), ("bowler", "bowler"))
 _KNOWLEDGE_RATINGS: Final[dict[str, tuple[str, ...]]] = {
@@ -65,17 +66,18 @@ _KNOWLEDGE_RATINGS: Final[dict[str, tuple[str, ...]]] = {
     "striker's record": ("striker",),
     "bowler's record": ("bowler",),
 }
-"""The ratings that are hidden with each group; the rating of the era is never hidden."""
+"""The ratings that are hidden together with each group. The rating of the era is never hidden."""
 
 
 RATINGS: Final[tuple[str, ...]] = ("striker", "bowler", "venue", "teams", "era", "today")
-"""The rating vectors of a ball; ``today`` is computed from the earlier innings of the same
-match.
+"""The names of a ball's rating vectors.
+
+The vector ``today`` is computed from the earlier innings of the same match.
 """
 
 
 BLOCK: Final = 48
-"""The number of queries per block in a pass over a whole innings."""
+"""The number of queries in each block of a pass over a whole innings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +87,9 @@ class Sizes:
     Attributes:
         graph: for each layer, the number of features of each node.
         past_nodes: the names of the nodes that describe a past ball.
-        happened: the number of features of a past ball's actual outcome.
-        scoreboard: the names of the nodes whose features also go directly to the outcome logits.
+        happened: the number of features that describe a past ball's actual outcome.
+        scoreboard: the names of the nodes whose features are also direct inputs of the outcome
+            logits.
         heads: the number of heads of each scale.
     """
 
@@ -120,7 +123,7 @@ class Prediction:
         gates: the fusion weights over `FUSED`, ``(batch, query, source)``.
         scales: for each scale, the attention weights ``(batch, head, query, key + 1)``. The last
             key is the query itself, or for ``whole`` the null key.
-        within: for each layer, the attention weights over its nodes; under ``layers``, the
+        within: for each layer, the attention weights over its nodes. The key ``layers`` has the
             attention weights over the layers.
     """
 
@@ -135,17 +138,19 @@ class FullModel(nn.Module):
 
     Args:
         sizes: see `Sizes`.
-        prior: the log-probabilities of the outcomes over all balls ``(outcome,)``, which replace
-            the scoreboard's expectation if the scoreboard is hidden.
+        prior: the log-probabilities of the outcomes over all balls, ``(outcome,)``. If the
+            scoreboard is hidden, they replace the log-probabilities that are computed from it.
 
     Attributes:
         usual_effects: the mean and the standard deviation of the effect of hiding one past ball,
-            for each of the `places`, ``(outcome + 2, place, 2)``. There is one row for the decrease
-            of each outcome's log-odds, one for the change in nats, and one for the claimed change
-            of the explained outcome in units of that outcome's standard deviation.
-        effect_quantiles: the quantiles, at `EFFECT_LEVELS`, of the difference from that mean in
-            standard deviations, ``(outcome + 2, level)``. `attnlens.cricket.lab.fit` measures both
-            buffers after training. Neither of them affects the forecast.
+            for each place number of `places`, ``(outcome + 2, place, 2)``. Each outcome has a row
+            for the decrease of its log-odds. The second-last row is for the change of the whole
+            distribution in nats. The last row is for the claimed change of the explained outcome,
+            in units of that outcome's standard deviation.
+        effect_quantiles: quantiles of the standardised effects, ``(outcome + 2, level)``. A
+            standardised effect is the difference from the mean in ``usual_effects``, in standard
+            deviations. The levels are `EFFECT_LEVELS`. `attnlens.cricket.lab.fit` measures both
+            buffers after training. They do not affect the forecast.
     """
 
     prior: Tensor
@@ -225,17 +230,17 @@ class FullModel(nn.Module):
     ) -> Prediction:
         """Run one forward pass.
 
-        The part ``graph_data`` of the batch describes the queries. It has ``nodes`` (the features
-        of each node, ``(batch, query, size)``), ``base`` (log-probabilities
-        ``(batch, query, outcome)``) and ``ratings`` (vectors by name, with the shape of ``base``).
-        It may have ``known``: for each group of `KNOWLEDGE`, a mask ``(batch, query)`` that is
-        false if the group is hidden.
+        The part ``graph_data`` of the batch describes the queries. It contains ``nodes`` (the
+        features of each node, ``(batch, query, size)``), ``base`` (log-probabilities
+        ``(batch, query, outcome)``) and ``ratings`` (vectors by name, in the shape of ``base``). It
+        may contain ``known``, which has a mask ``(batch, query)`` for each group of `KNOWLEDGE`.
+        The mask is false where the group is hidden.
 
-        The part ``sequence`` describes the past balls. It has ``now`` and ``balls`` (the queries
-        and the past balls as `Balls`), ``past`` (the arguments of `FullModel.past`), ``visible``
-        ``(batch, query, key)`` and ``overs`` (the number of overs). It may have ``shared``
-        ``(batch, key)`` and ``in_windows`` ``(batch,)``, which are described in
-        `MultiScaleTemporalEncoder.read`.
+        The part ``sequence`` describes the past balls. It contains ``now`` (the queries as
+        `Balls`), ``balls`` (the past balls as `Balls`), ``past`` (the arguments of
+        `FullModel.past`), ``visible`` (a mask ``(batch, query, key)``) and ``overs`` (the number of
+        overs). It may contain ``shared`` ``(batch, key)`` and ``in_windows`` ``(batch,)``, which
+        `MultiScaleTemporalEncoder.read` describes.
 
         If ``graph_data`` has one query and ``visible`` has several, that query is evaluated under
         each mask.
@@ -243,8 +248,8 @@ class FullModel(nn.Module):
         Args:
             batch: a dictionary with ``graph_data`` and ``sequence``.
             key: the result of `past`, if it is already computed.
-            summaries: the summaries of the overs, if they are already computed; only with
-                ``shared``.
+            summaries: the summaries of the overs, if they are already computed. They are allowed
+                only if the batch contains ``shared``.
         """
         graph, sequence = batch["graph_data"], batch["sequence"]
         knowledge_masks: Mapping[str, Tensor] = graph.get("known") or {}
@@ -267,8 +272,8 @@ class FullModel(nn.Module):
         ball = self.ball_norm(ball + self.from_expected(expected - self.prior))
         ball = step("b", ball, "the ball")
         if visible.shape[1] > ball.shape[1]:
-            # One ball is evaluated under many masks. The parts above do not depend on the mask, so
-            # they are computed once.
+            # If one ball is evaluated under many masks, everything above is computed only once,
+            # because it does not depend on the mask.
             ball = ball.expand(-1, visible.shape[1], -1)
         vectors, scales = self.temporal.read(
             self.dropout(ball),
@@ -293,7 +298,7 @@ class FullModel(nn.Module):
         return Prediction(logits, gates, scales, within)
 
     def expected(self, graph: Batch, knowledge_masks: Mapping[str, Tensor]) -> Tensor:
-        """Return the outcome logits from scoreboard and ratings alone, without attention."""
+        """Return the outcome logits from the scoreboard and the ratings, without attention."""
         base = graph["base"]
         board = torch.cat([graph["nodes"][name] for name in self.sizes.scoreboard], -1)
         scoreboard = knowledge_masks.get("scoreboard")
@@ -311,10 +316,10 @@ class FullModel(nn.Module):
         return step("e", result, "what scoreboard and ratings expect")
 
     def forward(self, batch: Batch) -> Tensor:
-        """Return the outcome logits ``(batch, query, outcome)``; see `predict` for ``batch``.
+        """Return the outcome logits ``(batch, query, outcome)``. `predict` describes ``batch``.
 
-        If every ball of an innings is a query, the queries run in blocks. Each block uses only the
-        balls up to its end, which gives the same numbers with less work.
+        If every ball of an innings is a query, the queries are computed in blocks. Each block reads
+        only the balls up to its end, which gives the same numbers with less work.
         """
         sequence = batch["sequence"]
         queries, keys = sequence["visible"].shape[1:]
@@ -340,7 +345,7 @@ class FullModel(nn.Module):
         return torch.cat(logits, 1)
 
     def get_full_attention_profile(self, batch: Batch) -> Json:
-        """Return the attention weights of the last query of the first row, as plain numbers.
+        """Return the attention weights of the first row's last query, as plain numbers.
 
         Returns:
             A dictionary with ``within_ball``, ``across_balls`` and ``fusion_weights``.

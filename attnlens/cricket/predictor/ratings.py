@@ -1,10 +1,10 @@
-"""Ratings of players, venues and teams from earlier matches.
+"""Ratings of players, venues and teams, learnt from earlier matches.
 
-The outcome of a ball has the logits ``base(scoreboard) + r[striker] + r[bowler] + r[venue] + ...``.
-The ratings ``r`` are updated once per date, by one damped Newton step for each entity and outcome
-(online empirical Bayes). Let ``G = Σ (y - p)`` and ``F = Σ p(1 - p)`` over the entity's balls on
-that date. The step is ``precision ← 1 / (1 / precision + drift) + F``,
-``r ← r + step · G / precision``.
+The outcome logits of a ball are ``base(scoreboard) + r[striker] + r[bowler] + r[venue] +
+...``, where ``r`` are the ratings. After each date, the ratings are updated by one damped Newton
+step for each entity and outcome (online empirical Bayes). Let ``G = Σ (y - p)`` and
+``F = Σ p(1 - p)`` over the entity's balls on that date. The update is ``precision ← 1 / (1 /
+precision + drift) + F``, ``r ← r + step · G / precision``.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ STEP: Final = 0.45
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind of entity: the prior standard deviation of its ratings, and their drift.
+    """One kind of entity, with the prior standard deviation and the drift of its ratings.
 
     The drift is added to a rating's variance before each update.
     """
@@ -73,7 +73,7 @@ ALL_KINDS: Final[tuple[str, ...]] = tuple(kind.name for kind in KINDS)
 
 @dataclass
 class RatingTable:
-    """The ratings of one kind of entity, with a row per entity and a column per outcome."""
+    """The ratings of one kind of entity: a row for each entity, and a column for each outcome."""
 
     kind: Kind
     keys: dict[str, int] = field(default_factory=dict)
@@ -82,7 +82,7 @@ class RatingTable:
     balls: Floats32 = field(default_factory=lambda: np.zeros(0, np.float32))
 
     def row(self, key: str, *, create: bool = False) -> int:
-        """Return the row of ``key``. For an unknown key, return -1, or a new row if ``create``."""
+        """Return the row of ``key``. An unknown key gives -1; with ``create``, a new row."""
         if key in self.keys or not create:
             return self.keys.get(key, -1)
         number = len(self.keys)
@@ -98,7 +98,7 @@ class RatingTable:
         return number
 
     def look_up(self, rows: NDArray[np.int64]) -> tuple[Floats32, Floats32]:
-        """Return the ratings ``(n, 11)`` and the ball counts ``(n,)``; both are zero for row -1."""
+        """Return the ratings ``(n, 11)`` and the ball counts ``(n,)``. They are 0 for row -1."""
         if not len(self.balls):
             return np.zeros((len(rows), len(OUTCOMES)), np.float32), np.zeros(len(rows), np.float32)
         met = rows >= 0
@@ -132,7 +132,7 @@ DAY_TABLES: Final[dict[str, type[DayTable]]] = {
     "form": Form,
     "records": PlayerRecords,
 }
-"""The attributes of `Ratings` that learn from summaries of matches."""
+"""The attributes of `Ratings` that are day tables, which learn from summaries of matches."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -140,8 +140,8 @@ class MatchUpdate:
     """The data of one match from which the ratings and the day tables learn.
 
     Attributes:
-        innings: for each innings, the data for the ratings.
-        summary: the data for the day tables.
+        innings: for each innings, the data from which the ratings learn.
+        summary: the data from which the day tables learn.
     """
 
     innings: tuple[RatingUpdate, ...]
@@ -153,10 +153,10 @@ class Ratings:
     """The rating tables of all kinds of entity, and the day tables.
 
     Attributes:
-        aliases: the id last seen with each player's name.
-        until: the last day that the ratings have learnt. Each day table has its own last day. It is
-            earlier if the checkpoint was written before attnlens had the table.
-        kinds: the kinds of entity that are rated; the tables of other kinds stay empty.
+        aliases: for each player's name, the id that was last seen with the name.
+        until: the last day from which the ratings have learnt. Each day table has its own last day,
+            which is earlier if the checkpoint is older than the table.
+        kinds: the kinds of entity that are rated. The tables of other kinds stay empty.
         levels, records: see `attnlens.cricket.predictor.day_tables`.
         form: see `attnlens.cricket.predictor.form`.
     """
@@ -177,13 +177,13 @@ class Ratings:
 
     @property
     def complete_until(self) -> datetime.date | None:
-        """The last day that the ratings and every day table have learnt."""
+        """The last day from which both the ratings and all day tables have learnt."""
         days = [self.until, *(table.until for table in self.day_tables.values())]
         learnt = [day for day in days if day is not None]
         return min(learnt) if len(learnt) == len(days) else None
 
     def copy(self, *, blank: bool = False) -> Ratings:
-        """Return an independent copy; with ``blank``, it keeps all names but has learnt nothing."""
+        """Return an independent copy. With ``blank``, it keeps the names but has learnt nothing."""
         tables = {}
         for name, table in self.tables.items():
             arrays = {
@@ -204,13 +204,13 @@ class Ratings:
         )
 
     def player_key(self, player: Player) -> str:
-        """Return the player's id, the id last seen with his name, or the name if no id is known."""
+        """Return the player's id, else the id last seen with the player's name, else the name."""
         return player.id or self.aliases.get(player.name, player.name)
 
     def entities(
         self, match: Match, innings: Innings, *, create: bool = False
     ) -> NDArray[np.int64]:
-        """Return each delivery's row in each rating table, ``(deliveries, len(KINDS))``.
+        """Return the row of each delivery in each rating table, ``(deliveries, len(KINDS))``.
 
         The row of an unknown entity is -1. With ``create``, an unknown entity gets a new row.
         """
@@ -248,13 +248,15 @@ class Ratings:
         return rows
 
     def of(self, kind: str, key: str) -> Floats32:
-        """Return the rating of one entity ``(11,)``; zeros for an unknown entity."""
+        """Return the rating of one entity, ``(11,)``. It is 0 for an unknown entity."""
         table = self.tables[kind]
         vector: Floats32 = table.look_up(np.array([table.row(key) if key else -1]))[0][0]
         return vector
 
     def of_sides(self, match: Match, batting: str, bowling: str) -> Floats32:
-        """Return the sum of the ratings of ground, competition, era and both sides, ``(11,)``."""
+        """Return the sum of the ground's, competition's, era's and both sides' ratings,
+        ``(11,)``.
+        """
         keys = {
             "venue": venue_key(match),
             "batting_team": team_key(match, batting),
@@ -266,9 +268,10 @@ class Ratings:
         return total
 
     def parts(self, rows: NDArray[np.int64]) -> dict[str, Floats32]:
-        """Return each ball's rating by kind of entity, ``(n, 11)``.
+        """Return, for each kind of entity, the ratings of all balls, ``(n, 11)``.
 
-        The result also has the number of balls of each entity, under ``<kind>_balls``, ``(n,)``.
+        The result also has keys ``<kind>_balls``, with the number of balls from which each rating
+        was learnt, ``(n,)``.
         """
         vectors: dict[str, Floats32] = {}
         for column, kind in enumerate(KINDS):
@@ -281,7 +284,7 @@ class Ratings:
         """Update every rating table with the balls of one date.
 
         Args:
-            rows: the `entities` of the balls ``(n, kinds)``, computed with ``create=True``.
+            rows: the result of `entities` with ``create=True``, ``(n, kinds)``.
             base: the log-probabilities from the scoreboard alone, ``(n, 11)``.
             outcomes: the class numbers of the actual outcomes, ``(n,)``.
         """
@@ -303,12 +306,12 @@ class Ratings:
         *,
         create: bool = True,
     ) -> MatchUpdate:
-        """Return a match's update, which `learn_day` applies.
+        """Return the data of a match from which `learn_day` learns.
 
         Args:
             innings: for each innings, the innings itself, the log-probabilities from the scoreboard
                 alone ``(n, 11)``, and the class numbers of the actual outcomes ``(n,)``.
-            create: whether new entities are added to the tables now.
+            create: whether rows for new entities are added to the tables now.
         """
         entries = list(innings)
         lessons = tuple(
@@ -319,9 +322,10 @@ class Ratings:
         return MatchUpdate(lessons, summary_of(match, entries, players))
 
     def record_of(self, role: str, player: Player) -> PlayerRecord | None:
-        """Return the counts on which a player's rating as ``striker`` or ``bowler`` is based.
+        """Return the counts of the balls from which a player's rating in one role was learnt.
 
-        The result is ``None`` for an unknown player, or if the counts start later than the ratings.
+        The role is ``striker`` or ``bowler``. The result is ``None`` for an unknown player, or if
+        the counts do not include all matches that the ratings have learnt.
         """
         row = self.tables[role].row(self.player_key(player))
         record = self.records.of(role, row)
@@ -330,7 +334,7 @@ class Ratings:
         return record
 
     def learn_day(self, day: datetime.date, updates: Sequence[MatchUpdate]) -> None:
-        """Learn all matches of one date. Tables that have already learnt the date do not change."""
+        """Learn from all matches of one date. Tables that already know the date do not change."""
         if self.until is None or day > self.until:
             lessons = [lesson for update in updates for lesson in update.innings]
             rows, base, outcomes = zip(*lessons, strict=True)
@@ -342,7 +346,7 @@ class Ratings:
 
 
 def _counts_by_row(lessons: Iterable[RatingUpdate], column: int) -> tuple[Integers, Integers]:
-    """Return the known entities of one kind, and their counts of each outcome ``(rows, 11)``."""
+    """Return the rows of known entities of one kind, and their counts by outcome ``(rows, 11)``."""
     pairs = [(rows[:, column], outcomes) for rows, _, outcomes in lessons]
     rows, outcomes = (np.concatenate(part) for part in zip(*pairs, strict=True))
     entities, positions = np.unique(rows, return_inverse=True)
@@ -359,7 +363,7 @@ def softmax(logits: Floats32) -> Floats32:
 
 
 def by_date(matches: Iterable[Match]) -> Iterable[tuple[datetime.date, list[Match]]]:
-    """Group matches by their last day, earliest first; matches without a date are left out."""
+    """Group matches by their last day, earliest first. Matches without a date are left out."""
     days: dict[datetime.date, list[Match]] = {}
     for match in matches:
         if match.dates:
