@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -428,10 +429,13 @@ def test_weights_times_values_are_what_heads_give(monkeypatch: pytest.MonkeyPatc
     model, (q,) = ByHand(), tensors(B, H, L, D)
     with record(model, values=True, outputs=True):
         model(q)
-    whole = attnlens.recording.calls.Layout.weights
-    monkeypatch.setattr(
-        attnlens.recording.calls.Layout, "weights", lambda *told: whole(*told).flip(-1)
-    )
+    whole = attnlens.recording.calls.Product.call
+
+    def flipped(*told: Any) -> Any:
+        call = whole(*told)
+        return replace(call, weights=call.weights.flip(-1))
+
+    monkeypatch.setattr(attnlens.recording.calls.Product, "call", flipped)
     text = "ByHand: weights times values differ from the outputs of the heads"
     with pytest.raises(RecordingError, match=text), record(model, values=True, outputs=True):
         model(q)

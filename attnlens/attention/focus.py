@@ -26,7 +26,7 @@ AttentionValues = Tensor | NDArray[np.generic] | AttentionRecord
 Numbers = AttentionValues | Recording
 
 _BLOCK_CELLS: Final = 1 << 22
-"""The number of weights of a lazy record that are computed at a time."""
+"""The maximum number of weights of a lazy record that are computed at a time."""
 
 
 def attention_of(values: Any) -> AttentionValues:
@@ -105,13 +105,6 @@ def as_floats(values: Numbers) -> Floats:
     return np.asarray(values, dtype=np.float64)
 
 
-def as_flags(values: Numbers) -> Flags:
-    values = weights_of(values)
-    if isinstance(values, Tensor):
-        values = values.detach().cpu().numpy()
-    return np.asarray(values, dtype=np.bool_)
-
-
 def entropy(weights: Numbers) -> Floats:
     """Compute the Shannon entropy over keys, ``(..., key) -> (...)``.
 
@@ -135,7 +128,7 @@ def nats_of(shares: Floats) -> Floats:
     return nats
 
 
-def join_blocks(parts: list[Floats], axis: int = -1) -> Floats:
+def join_blocks(parts: list[NDArray[Any]], axis: int = -1) -> NDArray[Any]:
     """Join the results of blocks of queries. A single block is returned unchanged."""
     return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=axis)
 
@@ -208,7 +201,7 @@ def strongest_keys(weights: Numbers, count: int) -> Strongest:
         order = np.argsort(-shares, axis=-1, kind="stable")[..., :count].astype(np.int64)
         orders.append(order)
         paid.append(np.take_along_axis(shares, order, axis=-1))
-    order = orders[0] if len(orders) == 1 else np.concatenate(orders, axis=-2)
+    order = join_blocks(orders, -2)
     names = None
     if labels is not None:
         table = np.empty(len(labels), dtype=np.object_)
@@ -225,7 +218,7 @@ SINK: Final = (
     f"a $ that is paid at least {_SINK_SHARE:.0%} of a head's attention, averaged over queries, "
     f"and {_SINK_LIFT:g} times its even share"
 )
-"""The definition of a sink for readers; $ is replaced by the word for a key."""
+"""The definition of a sink for readers. ``$`` stands for the word for a key."""
 
 
 def looked_at(weights: NDArray[np.floating[Any]], *, every_key: bool = False) -> Floats:

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from attnlens.attention.focus import Numbers, as_flags, as_floats, attention_of
+from attnlens.attention.focus import Numbers, as_floats, attention_of
 from attnlens.errors import InputError
 from attnlens.files import Flags, Floats, Integers
 from attnlens.recording.attention_record import AttentionRecord
@@ -229,7 +229,7 @@ def relation_scores(weights: Numbers, relation: Numbers) -> RelationScores:
     shares = as_floats(weights)
     rows = weights.rows if isinstance(weights, AttentionRecord) else None
     visible = (shares > 0).any(tuple(range(shares.ndim - 2)), keepdims=True)
-    flags = _of_rows(as_flags(relation), rows)
+    flags = _of_rows(as_floats(relation).astype(np.bool_), rows)
     try:
         held = np.broadcast_to(flags, shares.shape) & visible
     except ValueError as error:

@@ -22,29 +22,29 @@ from attnlens.recording.attention_record import AttentionRecord, kind_of
 from attnlens.recording.recording import Recording
 
 _MAX_SIDE_CELLS: Final = 512
-"""The largest number of queries or keys of a map that is shown whole."""
+"""The maximum number of queries, and of keys, for which a map is shown whole."""
 _MIN_SIDE_CELLS: Final = 16
 _MAX_CELLS: Final = 40_000_000
-"""The largest number of cells in all maps of a page; above, maps are reduced."""
+"""The maximum number of cells in all maps of a page. Larger maps are reduced to blocks."""
 _N_STRONGEST: Final = 8
 _MAX_BYTES: Final = 2_850_000
-"""The largest size of all packed maps in a page; above, cells are quantized more coarsely."""
+"""The maximum size of all packed maps in a page, in bytes. Larger maps get fewer levels."""
 _CELL_BYTES: Final = 0.26
-"""The estimated size of each cell if there are more than ten million."""
+"""The estimated size of a packed cell on pages of more than ten million cells, in bytes."""
 _LEVELS: Final = (65_535, 255, 127, 63)
-"""Numbers of steps from 0 to a map's largest weight; the first that fits in the page is used."""
+"""Numbers of levels between 0 and a map's largest weight. The first that fits in a page is used."""
 _BEND: Final = 0.1
-"""Steps are about linear below this share of a map's largest weight, and logarithmic above."""
+"""The share of a map's largest weight below which levels are about linear, else logarithmic."""
 _ENTROPY_STEPS: Final = 4096
 _NO_ENTROPY: Final = 65_535
 _CHUNK_CELLS: Final = 1 << 23
 _TOLERANCE: Final = 1e-3
 _HALF_TOLERANCE: Final = 1e-2
-"""The tolerance for the sum of a row of weights, in 32 bits and in 16."""
+"""The accepted differences from 1 of a row's sum, for weights of 32 bits and of 16 bits."""
 
 
 Picture = tuple[NDArray[np.uint16], NDArray[np.uint16]]
-"""Cells ``(key, query)`` at the finest of `_LEVELS`, and bounds of entropies ``(2, query)``."""
+"""A map ``(key, query)`` at the finest of `_LEVELS`, and bounds of its entropies ``(2, query)``."""
 
 
 def choose(recording: Recording, **kwargs: str | None) -> Recording:
@@ -117,7 +117,8 @@ def rows_data(record: AttentionRecord, count: int = _N_STRONGEST) -> list[Json]:
     The entropy of a row is ``None`` if all its weights are 0. For a top-k record, the entropy is
     ``None`` too, and only its bounds are given.
     """
-    *leads, keys = (record.names(index) for index in range(len(record.axes)))
+    *names, keys = (record.names(index) for index in range(len(record.axes)))
+    leads = _leads(record)
     rows = record.rows if _has_queries(record) else None
     rows_by_number = {}
     for start, weights, low, high in _measured(record):
@@ -129,7 +130,12 @@ def rows_data(record: AttentionRecord, count: int = _N_STRONGEST) -> list[Json]:
             rows_by_number[number] = {
                 "site": record.site,
                 "call": record.call,
-                **_called(record, leads, *number),
+                **{
+                    axis.name: labels[index]
+                    for axis, labels, index in zip(
+                        record.axes, names, (*leads[at[0]], number[1]), strict=False
+                    )
+                },
                 "position": number[1] if rows is None else rows[number[1]],
                 "entropy_nats": bounds[0] if bounds and record.keys is None else None,
                 "entropy_bounds": bounds,
@@ -140,17 +146,6 @@ def rows_data(record: AttentionRecord, count: int = _N_STRONGEST) -> list[Json]:
                 ],
             }
     return [rows_by_number[number] for number in sorted(rows_by_number)]
-
-
-def _called(
-    record: AttentionRecord, leads: Sequence[Sequence[str]], lead: int, row: int
-) -> dict[str, str]:
-    """Return the label of a row on each axis except the last."""
-    shape = tuple(len(names) for names in leads[:-1])
-    indices = [*map(int, np.unravel_index(lead, shape) if shape else ()), row]
-    return {
-        axis.name: names[at] for axis, names, at in zip(record.axes, leads, indices, strict=False)
-    }
 
 
 def maps_data(

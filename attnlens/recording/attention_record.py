@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     import pandas
 
 MOST_ROWS: Final = 5_000_000
-"""The largest number of rows in a table, unless the caller allows more."""
+"""The maximum number of rows in a table, unless the caller allows more."""
 _MOST_CELLS: Final = 250_000_000
-"""The largest number of weights to form for one array: 1 GB in float32."""
+"""The maximum number of weights computed for one array. In float32, they take 1 GB."""
 _MAX_LISTED_RECORDS: Final = 20
-"""The largest number of sites or notes that a summary lists."""
+"""The maximum number of sites, and of notes, that a summary lists."""
 _WIDEST: Final = 60
-"""The largest width of a name in a summary, in characters."""
+"""The maximum length of a name in a summary, in characters."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -131,6 +131,16 @@ class AttentionRecord:
         shape = self.shape
         return shape if self.keys is None else (*shape[:-1], self.key_count or shape[-1])
 
+    @property
+    def _dimensions(self) -> dict[str, tuple[int, ...]]:
+        """For each tensor field, the indices of the axes of its dimensions; -1 if it is no axis."""
+        every = tuple(range(len(self.axes)))
+        return dict.fromkeys(("weights", "content", "bias", "keys"), every) | {
+            "residual": every[:-1],
+            "values": (0, 1, 3, -1),
+            "outputs": (0, 1, 2, -1),
+        }
+
     def names(self, index: int) -> tuple[str, ...]:
         """Return the names of the positions on one axis: labels, or numbers if there are no labels.
 
@@ -161,14 +171,9 @@ class AttentionRecord:
 
         A lazy record stays lazy, whereas ``dataclasses.replace`` would compute its weights.
         """
-        values = {
-            field.name: getattr(self, field.name)
-            for field in fields(self)
-            if field.name != "weights" and field.name not in changes
-        }
-        if "weights" not in changes:
-            values["weights"] = self.weights if self.lazy is None else self.lazy.q
-        return type(self)(**values, **changes)
+        if self.lazy is not None:
+            changes.setdefault("weights", self.lazy.q)
+        return replace(self, **changes)
 
     def labelled(self, **labels: Sequence[str]) -> AttentionRecord:
         """Return a copy of the record with labels on the named axes.
@@ -180,25 +185,24 @@ class AttentionRecord:
             RecordingError: the record has no such axis, or the number of labels differs from the
                 number of positions.
         """
-        names = [axis.name for axis in self.axes]
         for name in labels:
-            if name not in names:
+            if name not in [axis.name for axis in self.axes]:
                 self.place_of(name)  # raises the error for a missing axis
-        axis_labels = {name: tuple(map(str, label)) for name, label in labels.items()}
-        query = axis_labels.get("query", ())
-        if self.rows and len(query) > max(len(self.rows), *self.rows):
-            axis_labels["query"] = tuple(query[row] for row in self.rows)
-        for name, size in zip(names, self.sizes, strict=True):
-            if len(axis_labels.get(name, range(size))) != size:
+        axes = []
+        for axis, size in zip(self.axes, self.sizes, strict=True):
+            axes.append(axis)
+            if axis.name not in labels:
+                continue
+            texts = tuple(map(str, labels[axis.name]))
+            if axis.name == "query" and self.rows and len(texts) > max(len(self.rows), *self.rows):
+                texts = tuple(texts[row] for row in self.rows)
+            if len(texts) != size:
                 raise RecordingError(
-                    f"{self.site}: {len(axis_labels[name])} labels were given for the axis "
-                    f"{name!r}, which has {size} entries; give one label for each"
+                    f"{self.site}: {len(texts)} labels were given for the axis "
+                    f"{axis.name!r}, which has {size} entries; give one label for each"
                 )
-        axes = tuple(
-            Axis(axis.name, axis_labels[axis.name]) if axis.name in axis_labels else axis
-            for axis in self.axes
-        )
-        return self.replaced(axes=axes)
+            axes[-1] = Axis(axis.name, texts)
+        return self.replaced(axes=tuple(axes))
 
     def sel(self, **selection: Any) -> AttentionRecord:
         """Return a record of the selected positions, for example ``sel(query="the", head=[0, 3])``.
@@ -230,24 +234,16 @@ class AttentionRecord:
         rows = self.rows
         if (at := next((p for p in by_place if self.axes[p].name == "query"), None)) is not None:
             rows = tuple(by_place[at] if rows is None else (rows[row] for row in by_place[at]))
-        if self.lazy is not None:
-            return _of_lazy(self, by_place, axes, rows)
         if self.keys is not None and last in by_place:
             raise RecordingError(
                 f"{self.site}: only the largest weights of each row were recorded, so keys "
                 "cannot be selected; select from record.to_numpy()"
             )
-        parts = {
-            name: value
-            for name in ("weights", "content", "bias", "keys", "residual")
-            if (value := getattr(self, name)) is not None
-        }
-        for name in parts:
-            # The residual has no key axis, so its axes have other indices from the end.
-            ahead = last if name == "residual" else last + 1
-            for axis_index, chosen in by_place.items():
-                parts[name] = _picked(parts[name], axis_index - ahead, chosen, sizes[axis_index])
-        return self.replaced(axes=axes, rows=rows, **parts, **_parts_of_tensors(self, by_place))
+        parts = _of_lazy(self.lazy, by_place) if self.lazy is not None else {}
+        for name, dimensions in self._dimensions.items():
+            if name not in parts and (value := getattr(self, name)) is not None:
+                parts[name] = _selected(value, dimensions, by_place, sizes)
+        return self.replaced(axes=axes, rows=rows, **parts)
 
     def to_numpy(self) -> NDArray[np.floating[Any]]:
         """Return the weights as a float32 or float64 array with one dimension per axis.
@@ -314,63 +310,48 @@ def _places(record: AttentionRecord, name: str, choice: Any) -> list[int]:
     return matches
 
 
-def _parts_of_tensors(
-    record: AttentionRecord, by_place: dict[int, list[int]]
-) -> dict[str, Tensor | None]:
-    """Return the selected values and outputs. Values have a key axis, and outputs a query axis."""
-    parts = {"values": record.values, "outputs": record.outputs}
-    for name, third in (("values", 3), ("outputs", 2)):
-        for axis_index, chosen in by_place.items():
-            value, dimension = parts[name], {0: 0, 1: 1, third: 2}.get(axis_index)
-            if value is not None and dimension is not None:
-                parts[name] = _picked(value, dimension - 4, chosen, value.shape[dimension])
-    return parts
-
-
 def _axis_with(axis: Axis, names: tuple[str, ...], chosen: list[int]) -> Axis:
     if axis.labels is None and axis.name == "query":
         return axis  # ``rows`` already contains the positions of the queries
     return Axis(axis.name, tuple(names[index] for index in chosen))
 
 
-def _picked(value: Tensor, dimension: int, chosen: list[int], size: int) -> Tensor:
-    if -dimension > value.dim() or (value.shape[dimension] == 1 and size > 1):
-        return value  # the tensor lacks this axis or has size 1 there
-    return value.index_select(dimension, torch.tensor(chosen, device=value.device))
+def _selected(
+    value: Tensor,
+    axes: Sequence[int],
+    by_place: Mapping[int, list[int]],
+    sizes: Sequence[int],
+) -> Tensor:
+    """Select positions of a tensor whose last dimensions are these axes; -1 stands for no axis."""
+    for dimension, axis in enumerate(axes, -len(axes)):
+        if axis not in by_place or -dimension > value.dim():
+            continue  # nothing is selected there, or the tensor lacks the axis
+        if value.shape[dimension] > 1 or sizes[axis] == 1:  # otherwise all positions share a value
+            chosen = torch.tensor(by_place[axis], device=value.device)
+            value = value.index_select(dimension, chosen)
+    return value
 
 
-def _of_lazy(
-    record: AttentionRecord,
-    by_place: dict[int, list[int]],
-    axes: tuple[Axis, ...],
-    rows: tuple[int, ...] | None,
-) -> AttentionRecord:
-    lazy = record.lazy
-    assert lazy is not None
-    batch, heads, _, key_count = lazy.shape
-    group = heads // lazy.k.shape[1]
-    for axis_index, size in ((0, batch), (1, heads)):
-        if axis_index not in by_place:
-            continue
-        chosen = by_place[axis_index]
-        of_keys = [head // group for head in chosen] if axis_index else chosen
-        mask, lse = lazy.mask, lazy.lse
-        lazy = replace(
-            lazy,
-            q=_picked(lazy.q, axis_index - 4, chosen, size),
-            k=_picked(lazy.k, axis_index - 4, of_keys, size),
-            mask=mask if mask is None else _picked(mask, axis_index - 4, chosen, size),
-            lse=lse if lse is None else _picked(lse, axis_index - 3, chosen, size),
-        )
-    if not {2, 3} & by_place.keys():
-        return record.replaced(
-            lazy=lazy, axes=axes, weights=lazy.q, **_parts_of_tensors(record, by_place)
-        )
-    weights = lazy.weights(by_place.get(2))
-    if 3 in by_place:
-        weights = _picked(weights, -1, by_place[3], key_count)
-    parts = _parts_of_tensors(record, by_place)
-    return record.replaced(weights=weights, lazy=None, axes=axes, rows=rows, **parts)
+def _of_lazy(lazy: LazyAttention, by_place: Mapping[int, list[int]]) -> dict[str, Any]:
+    """Return the ``lazy`` and ``weights`` of a record after a selection.
+
+    A selection of queries or keys computes the weights, and the record is no longer lazy.
+    """
+    lead = {axis: chosen for axis, chosen in by_place.items() if axis < 2}
+    group = lazy.shape[1] // lazy.k.shape[1]
+    parts: dict[str, Any] = {}
+    for name in ("q", "k", "mask", "lse"):
+        places = lead
+        if name == "k" and 1 in lead:
+            places = lead | {1: [head // group for head in lead[1]]}
+        if (part := getattr(lazy, name)) is not None:
+            parts[name] = _selected(part, range(3 if name == "lse" else 4), places, lazy.shape)
+    chosen = replace(lazy, **parts)
+    if len(lead) == len(by_place):
+        return {"lazy": chosen, "weights": chosen.q}
+    weights = chosen.weights(by_place.get(2))
+    keys = {axis: places for axis, places in by_place.items() if axis == 3}
+    return {"lazy": None, "weights": _selected(weights, range(4), keys, lazy.shape)}
 
 
 def kind_of(record: AttentionRecord) -> str:

@@ -72,6 +72,12 @@ def places(
     return [position % size for position in choice]
 
 
+def broadcasts(own: Sequence[int], shape: Sequence[int]) -> bool:
+    """Whether a tensor of the shape ``own`` can be broadcast to ``shape``."""
+    ends = zip(reversed(own), reversed(shape), strict=False)
+    return len(own) <= len(shape) and all(size in (1, full_size) for size, full_size in ends)
+
+
 def _is_number(value: object) -> bool:
     try:
         operator.index(value)  # type: ignore[arg-type]

@@ -33,7 +33,10 @@ _LOOKED_FOR: Final = (
 
 _ENDINGS: Final = ("attention", "attn", "attend", "retention")
 _WITHOUT_WEIGHTS: Final = ("linear", "lightning", "delta", "mamba", "ssm")
-"""Names of modules that are called attention but keep a state instead of weights over positions."""
+"""Parts of the names of modules that are called attention but compute no attention weights.
+
+These modules keep a state instead of weights over positions.
+"""
 _MAX_NAMES: Final = 6
 
 
@@ -51,18 +54,17 @@ class FoundCall:
     product: Product | None = None
     is_again: bool = False
 
-    def with_tensors(self) -> AttentionCall:
-        """Return the call with its values and outputs."""
+    def to_call(self, is_whole: bool = True) -> AttentionCall:
+        """Return the attention call, with its values and outputs if ``is_whole``."""
         if self.call is not None:
             return self.call
         assert self.product is not None
-        return self.product.call()
+        return self.product.call(is_whole)
 
     def report(self) -> None:
         """Report the call to its block. Inside `held`, store the call instead."""
-        weights = self.call.q if self.product is None and self.call else None
-        weights = self.product.weights if self.product is not None else weights
-        if weights is not None and weights.is_meta:
+        source = self.to_call() if self.product is None else self.product.weights
+        if source.device.type == "meta":
             raise RecordingError(
                 f"{self.site}: tensors on the meta device have no values; run the model on "
                 "another device"
@@ -70,54 +72,49 @@ class FoundCall:
         if thread_state.held is not None:
             thread_state.held.append(self)
         elif self.block.asks(self.site, self.is_again):
-            pair, call = None if self.product is None else self.product.pair, self.call
-            if call is None:
-                assert self.product is not None
-                call = self.product.call(self.block.follows)
-            self.block.tell(self.site, call, pair, self.is_again)
+            pair = None if self.product is None else self.product.pair
+            self.block.tell(self.site, self.to_call(self.block.follows), pair, self.is_again)
 
 
 class _ThreadState(threading.local):
-    def __init__(self) -> None:
-        self.followers: list[Any] = []
-        self.is_quiet = False
-        self.held: list[FoundCall] | None = None
+    """The state of one thread.
+
+    Attributes:
+        followers: the followers of the open blocks, the outermost first.
+        is_quiet: whether attention calls are ignored.
+        held: if not None, attention calls are added to this list instead of being reported.
+    """
+
+    followers: Sequence[Any] = ()
+    is_quiet = False
+    held: list[FoundCall] | None = None
+
+    @contextmanager
+    def having(self, **values: Any) -> Iterator[None]:
+        """Set attributes of this state inside a ``with`` block."""
+        before = {name: getattr(self, name) for name in values}
+        vars(self).update(values)
+        try:
+            yield
+        finally:
+            vars(self).update(before)
 
 
-thread_state = _ThreadState()
-"""The followers of this thread, and whether the calls they find are ignored or stored."""
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Ignore attention calls inside this ``with`` block."""
-    before, thread_state.is_quiet = thread_state.is_quiet, True
-    try:
-        yield
-    finally:
-        thread_state.is_quiet = before
-
-
-@contextmanager
-def held() -> Iterator[list[FoundCall]]:
-    """Collect the attention calls made inside this ``with`` block instead of reporting them."""
-    before, thread_state.held = thread_state.held, []
-    try:
-        yield thread_state.held
-    finally:
-        thread_state.held = before
+thread_state: Final = _ThreadState()
 
 
 class Block:
     """Observe a model's attention while a ``with`` block runs, in the thread of that block.
 
     Args:
-        is_wanted: a function that says whether a site is recorded or changed; None: all sites.
+        is_wanted: a function that says whether a site is recorded or changed.
 
     Attributes:
         probes: the probe modules by site.
         follows: whether the values and outputs of the heads are needed.
         follower: the object that follows the model's operators while the block runs.
+        named: the sites that a `SoftmaxAdapter` names.
+        claimed: for each pair whose weights passed a probe, the site and number of that call.
         known: the sites of probes, and of modules whose class name indicates attention.
         seen: the number of calls of each site, including sites that are not wanted.
         missed: for each site with possible attention that was not recorded, the reason.
@@ -126,9 +123,9 @@ class Block:
 
     error: type[AttnlensError] = RecordingError
     leave_out = ""
-    """The option that leaves out a site, for error messages."""
+    """The name of the option that leaves out a site, for error messages."""
 
-    def __init__(self, model: nn.Module, is_wanted: Callable[[str], bool] | None = None) -> None:
+    def __init__(self, model: nn.Module, is_wanted: Callable[[str], bool]) -> None:
         self.model = model
         self.sites = Sites(model)
         self.probes: dict[str, AttentionProbe] = {}
@@ -138,11 +135,11 @@ class Block:
         self.missed: dict[str, str] = {}
         self.refused: dict[str, str] = {}
         self.handles: list[RemovableHandle] = []
-        self._wanted = is_wanted
+        self.is_wanted = is_wanted
         self._numbers: dict[str, int] = {}
-        self._named: set[str] = set()
+        self.named: set[str] = set()
         self._passed_over: set[str] = set()
-        self._claimed: dict[Pair, tuple[str, int]] = {}
+        self.claimed: dict[Pair, tuple[str, int]] = {}
         self._expected: dict[Pair, tuple[str, tuple[int, ...]]] = {}
         self._ran: set[str] = set()
         self._elsewhere: set[str] = set()
@@ -156,10 +153,10 @@ class Block:
                 self._attentions[site] = module
         self.known = [*self.probes, *self._attentions]
 
-    def begin(self, adapters: Sequence[SoftmaxAdapter]) -> None:
-        """Register the hooks of the block. Raise ``self.error`` if an adapter matches no module."""
+    def begin(self, adapters: Sequence[SoftmaxAdapter], error: type[AttnlensError]) -> None:
+        """Register the hooks of the block. Raise ``error`` if an adapter matches no module."""
         for adapter in adapters:
-            self._named |= adapter.modules(self.sites, self.error).keys()
+            self.named |= {*adapter.names(self.sites, error)}
         for site, probe in self.probes.items():
             if self.is_wanted(site):
                 self.watch_probe(site, probe)
@@ -180,7 +177,8 @@ class Block:
 
         This is the case if values or outputs are needed, or if attention may occur outside probes.
         """
-        return self.follows or not all(map(_has_only_probes, self.sites.kinds))
+        kinds = {type(module) for module in self.sites.modules.values()}
+        return self.follows or not all(map(_has_only_probes, kinds))
 
     def end(self) -> None:
         for handle in self.handles:
@@ -189,10 +187,6 @@ class Block:
 
     # Methods that a `Follower` calls
 
-    @property
-    def has_adapters(self) -> bool:
-        return bool(self._named)
-
     def asks(self, site: str, is_again: bool = False) -> bool:
         """Return whether the block wants a call of this site.
 
@@ -200,7 +194,7 @@ class Block:
         """
         if not is_again:
             self.seen[site] = self.seen.get(site, 0) + 1
-        return self.is_wanted(site) and not self._is_passed_over(site)
+        return self._is_reported(site)
 
     def tell(
         self, site: str, call: AttentionCall, pair: Pair | None = None, is_again: bool = False
@@ -214,10 +208,7 @@ class Block:
     def is_named(self, site: str, module: nn.Module) -> bool:
         """Whether a module is attention according to its class name, its own name or an adapter."""
         own = "".join([part for part in site.split(".") if not part.isdigit()][-1:])
-        names = own.lower(), type(module).__name__.lower()
-        if any(word in name for name in names for word in _WITHOUT_WEIGHTS):
-            return site in self._named
-        return site in self._named or any(map(_is_attention, names))
+        return site in self.named or _is_attention(own, type(module).__name__)
 
     def expect(self, pair: Pair, site: str, shape: tuple[int, ...]) -> None:
         """Note weights that a later product with values is expected to use."""
@@ -266,9 +257,6 @@ class Block:
         self._numbers[site] = number + 1
         return number
 
-    def is_wanted(self, site: str) -> bool:
-        return self._wanted is None or self._wanted(site)
-
     # Probes and other hooks
 
     def watch_probe(self, site: str, probe: AttentionProbe) -> None:
@@ -278,10 +266,7 @@ class Block:
     def claim(self, weights: Tensor, site: str, number: int) -> None:
         """Note weights that passed a probe. Their product is not counted as a second call."""
         if self.follower is not None:
-            self._claimed[self.follower.pair_of(weights)] = site, number
-
-    def has_claimed(self, pair: Pair) -> bool:
-        return pair in self._claimed
+            self.claimed[self.follower.pair_of(weights)] = site, number
 
     def in_block_thread(self, site: str) -> bool:
         """Return whether the current thread is the thread of the block. If not, note the site."""
@@ -311,9 +296,10 @@ class Block:
             self._ran.add(site)
 
     def _is_passed_over(self, site: str) -> bool:
-        return any(
-            site == site_name or site.startswith(f"{site_name}.") for site_name in self._passed_over
-        )
+        return any(_is_inside(site, outer) for outer in self._passed_over)
+
+    def _is_reported(self, site: str) -> bool:
+        return self.is_wanted(site) and not self._is_passed_over(site)
 
     # Reports of attention that was not seen
 
@@ -326,17 +312,13 @@ class Block:
             site: self._why_unseen(site)
             for site in self._unseen_attentions()
             if type(self._attentions[site]).__module__.startswith("transformers.")
-            or any(foreign == site or foreign.startswith(f"{site}.") for foreign in self._foreign)
+            or any(_is_inside(foreign, site) for foreign in self._foreign)
         }
         other_thread = (
             "attention ran in another thread than the block; open the block in the "
             "thread that calls the model"
         )
-        unseen |= {
-            site: reason
-            for site, reason in self.refused.items()
-            if self.is_wanted(site) and not self._is_passed_over(site)
-        }
+        unseen |= {site: reason for site, reason in self.refused.items() if self._is_reported(site)}
         elsewhere = [] if self.sites.root in self._elsewhere and self.seen else self._elsewhere
         return unseen | {
             site: other_thread
@@ -351,13 +333,13 @@ class Block:
             "product of these weights with values was seen; multiply with "
             "torch.matmul, bmm, einsum, @, or * and sum"
             for pair, (site, shape) in self._expected.items()
-            if not pair.used and pair not in self._claimed
+            if not pair.used and pair not in self.claimed
         }
         unseen = {site: self._why_unseen(site) for site in self._unseen_attentions()}
         return {
             site: reason
             for site, reason in (unseen | unused | self.missed).items()
-            if self.is_wanted(site) and not self._is_passed_over(site)
+            if self._is_reported(site)
         }
 
     def none_ran(self) -> str:
@@ -381,7 +363,7 @@ class Block:
         if site == self.sites.root and (self.seen or self._passed_over):
             return True
         return self._is_passed_over(site) or any(
-            other == site or other.startswith(f"{site}.") or site.startswith(f"{other}.")
+            _is_inside(other, site) or _is_inside(site, other)
             for other in (*self.seen, *self._passed_over)
         )
 
@@ -398,11 +380,17 @@ class Block:
         )
 
 
-def _is_attention(name: str) -> bool:
-    name = name.lower()
-    if any(word in name for word in _WITHOUT_WEIGHTS):
-        return False
-    return "attention" in name or name.endswith(_ENDINGS)
+def _is_inside(site: str, outer: str) -> bool:
+    """Whether a site is the module called ``outer`` or one of its submodules."""
+    return site == outer or site.startswith(f"{outer}.")
+
+
+def _is_attention(*names: str) -> bool:
+    """Whether one of the names of a module is a name of attention with weights."""
+    lower = [name.lower() for name in names]
+    return not any(word in name for name in lower for word in _WITHOUT_WEIGHTS) and any(
+        "attention" in name or name.endswith(_ENDINGS) for name in lower
+    )
 
 
 def _has_only_probes(kind: type[nn.Module]) -> bool:

@@ -5,88 +5,64 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import FrameType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
+from attnlens.recording.lazy import LazyAttention
 from attnlens.recording.sites import local_of
 from attnlens.recording.tracking import Axes, Dimension, Pair, TracedAxis, size_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AttentionCall:
-    """The inputs and outputs of one attention call.
+    """The inputs and outputs of one attention call. Either ``source`` or ``weights`` is known.
 
     The tensors belong to the model and may require gradients. Detach a tensor before you keep it,
     and do not change it in place.
 
     Attributes:
-        kind: ``"sdpa"`` for a fused kernel, whose queries and keys are known, or ``"product"`` for
-            a product of weights and values, whose weights are known.
-        q: the queries, ``(batch, head, query, d)``, in the precision used by the kernel.
-        k: the keys, ``(batch, key head, key, d)``.
+        source: the queries and keys of a fused kernel, in the precision used by the kernel.
+        weights: the weights of a product of weights and values, ``(batch, head, query, key)``.
         v: the values, ``(batch, key head, key, width)``, if known.
-        mask: boolean (true: the query sees the key) or float (added to the logits), broadcastable
-            to the weights.
-        causal: whether query i sees keys 0 to i only.
-        scale: the factor applied to query times key.
-        dropout: the probability that the kernel drops a weight after softmax.
-        gqa: whether several heads may share the keys of one key head.
-        weights: the weights, ``(batch, head, query, key)``, if ``kind`` is ``"product"``.
-        lse: the log-sum-exp of each row of logits, ``(batch, head, query)``, if the kernel returns
-            it.
         output: the output of each head, ``(batch, head, query, width)``, if known.
+        dropout: the probability that the kernel drops a weight after softmax.
         own: whether ``weights`` were computed for the block. If so, the block need not copy them.
         notes: remarks on how the call was observed.
         site: the module that made the call, as in ``named_modules()``.
         number: the number of the call (0, 1, ...) among the calls of that module in this block.
     """
 
-    kind: str
-    q: Tensor | None = None
-    k: Tensor | None = None
-    v: Tensor | None = None
-    mask: Tensor | None = None
-    causal: bool = False
-    scale: float = 1.0
-    dropout: float = 0.0
-    gqa: bool = False
+    source: LazyAttention | None = None
     weights: Tensor | None = None
-    lse: Tensor | None = None
+    v: Tensor | None = None
     output: Tensor | None = None
+    dropout: float = 0.0
     own: bool = False
     notes: tuple[str, ...] = ()
     site: str = ""
     number: int = 0
 
-    def with_changes(self, **changes: Any) -> AttentionCall:
-        return replace(self, **changes)
+    @property
+    def queries(self) -> LazyAttention:
+        """The queries and keys, which must be known."""
+        assert self.source is not None
+        return self.source
 
-    def with_queries_as_heads(self) -> AttentionCall:
-        """Return the call with every query turned into a head.
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape ``(batch, head, query, key)`` of the weights."""
+        return self.queries.shape if self.weights is None else tuple(self.weights.shape)
 
-        Some models pass heads that share keys to a kernel as the queries of a single head. In the
-        result, the queries have shape ``(batch, head * query, 1, d)``.
-        """
-        assert self.q is not None
-        mask = self.mask
-        if mask is not None and mask.dim() == 4 and mask.shape[1] > 1:
-            mask = mask.flatten(1, 2).unsqueeze(2)
-        return replace(
-            self,
-            q=self.q.flatten(1, 2).unsqueeze(2),
-            mask=mask,
-            gqa=True,
-            lse=None if self.lse is None else self.lse.flatten(1, 2).unsqueeze(2),
-            output=None if self.output is None else self.output.flatten(1, 2).unsqueeze(2),
-        )
+    @property
+    def device(self) -> torch.device:
+        return (self.queries.q if self.weights is None else self.weights).device
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(NamedTuple):
     """The axes of a product, divided into batch, head, query, key and width."""
 
     batch: Dimension
@@ -94,62 +70,6 @@ class Layout:
     query: Dimension
     key: Dimension
     width: Dimension
-
-    @classmethod
-    def of(
-        cls, pair: Pair, side: int, shared: Dimension, free: Dimension, key: Dimension,
-        width: Dimension,
-    ) -> Layout:  # fmt: skip
-        """Decide which axes of a product are batch, head and query.
-
-        ``shared`` are the axes that weights and values have in common. ``free`` are the axes that
-        the values lack. An axis is a head axis if it counts features, or if a reshape split it from
-        the same axis as the width of the values. The query axis is the side of the pair that is not
-        summed over. If the weights lack that side, the query axis is chosen from the remaining
-        axes.
-        """
-        axes_but_key = (*shared, *free)
-        is_head = {
-            id(axis): axis.plain.feature or any(axis.splits_with(part) for part in width)
-            for axis in axes_but_key
-        }
-        query = [axis for axis in axes_but_key if axis.pair is pair and axis.side != side]
-        if not query:  # learnt values have no batch axis: the first free axis is the batch
-            query = list(free if shared else free[1:] or free)
-        if pair.origin != "softmax" and size_of(query) == 1 and key:
-            sample = [axis for axis in shared if not (is_head[id(axis)] or axis.copied)]
-            sample = [axis for axis in sample if not axis.splits_with(key[0])]
-            # Each query has its own keys, so the query axis is a shared axis.
-            query = sample[-1:] if len(sample) > 1 else query
-        positions = [axis for axis in query if not is_head[id(axis)]]
-        query = positions or query[-1:]
-        left = [axis for axis in axes_but_key if axis not in query]
-        head = [axis for axis in left if is_head[id(axis)]]
-        if not head:
-            # The model's inputs already had a head axis, so no reshape split it.
-            sample = [axis for axis in left if not any(axis.splits_with(part) for part in query)]
-            if len(sample) > 1 and len(left) == len(sample):
-                head = sample[-1:]
-        batch = tuple(axis for axis in left if axis not in head)
-        return cls(batch, tuple(head), tuple(query), key, width)
-
-    def weights(self, tensor: Tensor, dimensions: Sequence[Dimension]) -> Tensor:
-        """Rearrange weights to ``(batch, head, query, key)``."""
-        return arranged(tensor, dimensions, (self.batch, self.head, self.query, self.key))
-
-    def values(self, tensor: Tensor, dimensions: Sequence[Dimension]) -> Tensor | None:
-        """Rearrange values to ``(batch, head, key, width)``.
-
-        Return None if each query has its own values.
-        """
-        flat = [axis for dimension in dimensions for axis in dimension]
-        if any(axis in flat and axis.size > 1 for axis in self.query):
-            return None
-        return arranged(tensor, dimensions, (self.batch, self.head, self.key, self.width))
-
-    def outputs(self, tensor: Tensor, dimensions: Sequence[Dimension]) -> Tensor:
-        """Rearrange outputs to ``(batch, head, query, width)``."""
-        return arranged(tensor, dimensions, (self.batch, self.head, self.query, self.width))
 
 
 def arranged(
@@ -182,39 +102,35 @@ FUSED: Final = frozenset(
         "attention_math_for_mps",
     )
 )
-"""Operators that compute attention without exposing its weights."""
+"""The operators that compute attention without returning its weights."""
 
 
 def fused_call(
-    func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any
+    func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any, are_heads: bool
 ) -> AttentionCall:
-    """Return the attention call of an operator in `FUSED`, built from the operator's arguments."""
+    """Return the attention call of an operator in `FUSED`, built from the operator's arguments.
+
+    Some models pass heads that share keys as the queries of a single head. If ``are_heads``, every
+    query becomes a head, so that the queries have shape ``(batch, head * query, 1, d)``.
+    """
     names = [argument.name for argument in func._schema.arguments]
     arguments = dict(zip(names, args, strict=False)) | kwargs
-    q, k = arguments["query"], arguments["key"]
+    q, k, outputs = arguments["query"], arguments["key"], output[0]
     scale = arguments.get("scale")
+    scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
     mask = arguments.get("attn_mask", arguments.get("attn_bias"))
     lse = output[1] if func._overloadpacket.__name__.endswith("for_cpu") else None
-    if lse is not None and (
-        lse.shape != q.shape[:3] or lse.dtype not in (torch.float32, torch.float64)
-    ):
-        lse = None
     if lse is not None and mask is not None and q.shape[2] and not q.is_meta:
         # If a huge negative mask hides every key of a row, rounding makes lse useless.
         lse = None if bool((lse < torch.finfo(lse.dtype).min / 2).any()) else lse
-    return AttentionCall(
-        kind="sdpa",
-        q=q,
-        k=k,
-        v=arguments["value"],
-        mask=mask,
-        causal=bool(arguments.get("is_causal", False)),
-        scale=1 / math.sqrt(q.shape[-1]) if scale is None else scale,
-        dropout=float(arguments.get("dropout_p", 0.0)),
-        gqa=q.shape[1] != k.shape[1],
-        lse=lse,
-        output=output[0],
-    )
+    if are_heads:
+        q, outputs = (part.flatten(1, 2).unsqueeze(2) for part in (q, outputs))
+        lse = None if lse is None else lse.flatten(1, 2).unsqueeze(2)
+        if mask is not None and mask.dim() == 4 and mask.shape[1] > 1:
+            mask = mask.flatten(1, 2).unsqueeze(2)
+    source = LazyAttention(q, k, scale, mask, bool(arguments.get("is_causal", False)), lse)
+    dropout = float(arguments.get("dropout_p", 0.0))
+    return AttentionCall(source, v=arguments["value"], output=outputs, dropout=dropout)
 
 
 LAYERS: Final = frozenset(("_transformer_encoder_layer_fwd", "_native_multi_head_attention"))
@@ -293,20 +209,57 @@ class Product:
 
     @property
     def layout(self) -> Layout:
-        return Layout.of(
-            self.pair, self.side, flat(self.shared), flat(self.free), self.key, flat(self.width)
-        )
+        """The axes of the product, divided into batch, head, query, key and width.
+
+        An axis is a head axis if it counts features, or if a reshape split it from the same axis as
+        the width of the values. The query axis is the side of the pair that is not summed over. If
+        the weights lack that side, the query axis is chosen from the remaining axes.
+        """
+        pair, key, width = self.pair, self.key, flat(self.width)
+        shared, free = flat(self.shared), flat(self.free)
+        axes_but_key = (*shared, *free)
+        is_head = {
+            id(axis): axis.plain.feature or any(axis.splits_with(part) for part in width)
+            for axis in axes_but_key
+        }
+        query = [axis for axis in axes_but_key if axis.pair is pair and axis.side != self.side]
+        if not query:  # learnt values have no batch axis: the first free axis is the batch
+            query = list(free if shared else free[1:] or free)
+        if pair.origin != "softmax" and size_of(query) == 1 and key:
+            sample = [axis for axis in shared if not (is_head[id(axis)] or axis.copied)]
+            sample = [axis for axis in sample if not axis.splits_with(key[0])]
+            # Each query has its own keys, so the query axis is a shared axis.
+            query = sample[-1:] if len(sample) > 1 else query
+        positions = [axis for axis in query if not is_head[id(axis)]]
+        query = positions or query[-1:]
+        left = [axis for axis in axes_but_key if axis not in query]
+        head = [axis for axis in left if is_head[id(axis)]]
+        if not head:
+            # The model's inputs already had a head axis, so no reshape split it.
+            sample = [axis for axis in left if not any(axis.splits_with(part) for part in query)]
+            if len(sample) > 1 and len(left) == len(sample):
+                head = sample[-1:]
+        batch = tuple(axis for axis in left if axis not in head)
+        return Layout(batch, tuple(head), tuple(query), key, width)
 
     def call(self, is_whole: bool = True) -> AttentionCall:
-        """Return the product as an attention call. If ``is_whole``, include values and outputs."""
-        layout = self.layout
-        weights = layout.weights(self.weights, (*self.shared, *self.free, self.key))
+        """Return the product as an attention call. If ``is_whole``, include values and outputs.
+
+        There are no values if each query has its own values.
+        """
+        batch, head, query, key, width = self.layout
+        dimensions = (*self.shared, *self.free, self.key)
+        weights = arranged(self.weights, dimensions, (batch, head, query, key))
         notes = (_DROPPED,) if self.pair.dropped else ()
         if not is_whole:
-            return AttentionCall("product", weights=weights, notes=notes)
-        values = layout.values(self.values, (*self.shared, self.key, *self.width))
-        outputs = layout.outputs(self.output, (*self.shared, *self.free, *self.width))
-        return AttentionCall("product", weights=weights, v=values, output=outputs, notes=notes)
+            return AttentionCall(weights=weights, notes=notes)
+        dimensions = (*self.shared, self.key, *self.width)
+        values = None
+        if not any(axis in flat(dimensions) and axis.size > 1 for axis in query):
+            values = arranged(self.values, dimensions, (batch, head, key, width))
+        dimensions = (*self.shared, *self.free, *self.width)
+        outputs = arranged(self.output, dimensions, (batch, head, query, width))
+        return AttentionCall(None, weights, values, outputs, notes=notes)
 
     def is_attention(self, layout: Layout, is_named: bool) -> bool | None:
         """Whether this product is attention weights times values; None if this cannot be decided.

@@ -30,13 +30,13 @@ from attnlens.recording.lazy import (
 AXES: Final = tuple(Axis(name) for name in ("batch", "head", "query", "key"))
 
 WHOLE_CALL_BYTES: Final = 128 << 20
-"""Calls with at most this many bytes of weights are kept whole by default.
+"""The maximum size of the weights of a call that is recorded whole by default, in bytes.
 
-This is 12 heads of 1,672 keys in float32.
+It is the size of 12 heads of 1,672 queries and keys in float32.
 """
 
 DEFAULT_TOP: Final = 64
-"""The number of weights kept for each row of a larger call."""
+"""The number of weights recorded in each row of a larger call by default."""
 
 _KEPT_DTYPES: Final = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
@@ -100,8 +100,7 @@ class Capture:
         notes = (*call.notes, _DROPPED) if call.dropout else call.notes
         with torch.no_grad():
             if call.weights is None:
-                assert call.q is not None
-                with without_autocast(call.q.device.type):
+                with without_autocast(call.device.type):
                     return self._of_queries(call, notes)
             weights = _without_nan(call.weights)
             own = call.own or weights is not call.weights
@@ -201,12 +200,10 @@ class Capture:
         return self.top_k
 
     def _source(self, call: AttentionCall) -> LazyAttention:
-        assert call.q is not None
-        assert call.k is not None
-        mask = None if call.mask is None else self._mask(call.mask)[0]
-        lse = None if call.lse is None else call.lse.detach()
-        q, k = call.q.detach(), call.k.detach()
-        return LazyAttention(q, k, call.scale, mask, call.causal, lse)
+        source = call.queries
+        mask = None if source.mask is None else self._mask(source.mask)[0]
+        lse = None if source.lse is None else source.lse.detach()
+        return replace(source, q=source.q.detach(), k=source.k.detach(), mask=mask, lse=lse)
 
     def _mask(self, mask: Tensor) -> tuple[Tensor, bool]:
         """Return the mask to store, and whether it adds numbers to visible keys.
@@ -260,10 +257,10 @@ class Capture:
 
         Return None for both if the call adds no bias.
         """
-        if call.mask is None or call.mask.dtype == torch.bool or not self._mask(call.mask)[1]:
+        mask = call.queries.mask
+        if mask is None or mask.dtype == torch.bool or not self._mask(mask)[1]:
             return None, None
-        mask = source.mask
-        assert mask is not None
+        mask = self._mask(mask)[0]
         if rows is not None and mask.dim() > 1 and mask.shape[-2] > 1:
             mask = mask[..., rows, :]
         bias = mask.to(source.exact.q.dtype).masked_fill(_hides(mask), -math.inf)
@@ -309,13 +306,13 @@ def _full_weights(source: LazyAttention, dtype: torch.dtype | None) -> Tensor:
 
 
 _MOST_BYTES: Final = 192 << 20
-"""The largest amount of memory kept for reuse.
+"""The maximum amount of unused memory that is kept for later recordings, in bytes.
 
-The weights of 12 layers of 12 heads for 512 tokens are 144 MiB in float32.
+The weights of 12 layers of 12 heads for 512 tokens take 144 MiB in float32.
 """
 
 _idle: Final[dict[int, list[Tensor]]] = {}
-"""Unused memory by size in bytes. Appending to a list and popping from it need no lock."""
+"""The unused memory, by size in bytes. Lists need no lock for appending and popping."""
 
 
 def empty(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> Tensor:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final
 
 import numpy as np
@@ -15,8 +14,9 @@ from torch import Tensor
 
 from attnlens.errors import InterventionError
 from attnlens.recording.attention_record import AttentionRecord
-from attnlens.recording.axes import Positions, places, positions
+from attnlens.recording.axes import Positions, broadcasts, places, positions
 from attnlens.recording.calls import AttentionCall
+from attnlens.recording.lazy import LazyAttention
 from attnlens.recording.sites import Which, sites_meant
 
 AXES: Final = ("batch", "head", "query", "key")
@@ -74,28 +74,6 @@ class Edges:
         return chosen.to(device)
 
 
-def grid(value: Tensor, shape: tuple[int, ...], name: str, site: str) -> Tensor:
-    """Reshape a tensor of one number per cell so that it can be broadcast to the weights.
-
-    ``value`` is ``(key,)``, ``(batch, key)``, ``(batch, query, key)`` or ``(batch, head, query,
-    key)``. An axis of size 1 applies to every position.
-
-    Raises:
-        InterventionError: the sizes do not fit weights of this ``shape``.
-    """
-    four = value
-    while four.dim() < 4:
-        four = four.unsqueeze(min(1, four.dim() - 1))
-    if any(size not in (1, full_size) for size, full_size in zip(four.shape, shape, strict=True)):
-        axes = {1: "key", 2: "batch, key", 3: "batch, query, key", 4: ", ".join(AXES)}[value.dim()]
-        raise InterventionError(
-            f"{site}: {name}= has shape {tuple(value.shape)}, which was read as "
-            f"({axes}), but the weights are (batch, head, query, key) = {tuple(shape)}; "
-            "name the sites to change with sites="
-        )
-    return four
-
-
 _TENSORS: Final = (
     "a tensor must have the axes (key), (batch, key), (batch, query, key) or "
     "(batch, head, query, key)"
@@ -108,7 +86,7 @@ Change = Callable[[Tensor], Tensor]
 NewValues = Array | Change | AttentionRecord
 
 FOLLOWED: Final = ("values", "outputs")
-"""Options that change values or outputs and leave the weights unchanged."""
+"""The options that change values or outputs, and leave the weights unchanged."""
 
 _VALUES_CHANGED: Final = (
     "recorded under an intervention: the heads' outputs are those after the intervention"
@@ -116,15 +94,6 @@ _VALUES_CHANGED: Final = (
 _WEIGHTS_CHANGED: Final = (
     "recorded under an intervention: the weights are those after the intervention"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class InterventionSite:
-    """The name of a site, and the shape and device of the weights to edit there."""
-
-    site: str
-    shape: tuple[int, ...]
-    device: Any = None
 
 
 @dataclass(slots=True, eq=False)
@@ -154,28 +123,35 @@ class Edit:
     touched: dict[str, int] = field(default_factory=dict)
     passed: dict[str, int] = field(default_factory=dict)
 
-    def chosen(self, site: InterventionSite) -> Tensor | None:
-        """Return a mask of the cells to change; None if the edit does not apply to the site.
+    def chosen(self, call: AttentionCall) -> Tensor | None:
+        """Return a mask of the weights to change; None if the edit does not apply to the call.
 
         The mask can be broadcast to the weights.
         """
-        if not self.is_wanted(site.site):
+        site, keys = call.site, call.shape[-1]
+        if not self.is_wanted(site):
             return None
-        keys = site.shape[-1]
         if self.values is not None and not self.patterns and self.values.shape[-1] not in (1, keys):
-            self.passed[site.site] = keys
+            self.passed[site] = keys
             return None
-        chosen = torch.zeros(1, 1, 1, 1, dtype=torch.bool, device=site.device)
+        chosen = torch.zeros(1, 1, 1, 1, dtype=torch.bool, device=call.device)
         for edges in self.edges:
-            chosen = chosen | edges.cells(site.shape, site.site, site.device)
-        self.touched[site.site] = self.touched.get(site.site, 0) + 1
+            chosen = chosen | edges.cells(call.shape, site, call.device)
+        self.touched[site] = self.touched.get(site, 0) + 1
         hidden = self.name == "hide" and self.values is not None
-        return chosen & self._on_grid(site) if hidden else chosen
+        return chosen & self._on_grid(call) if hidden else chosen
 
-    def changed(self, weights: Tensor, chosen: Tensor, site: InterventionSite) -> Tensor:
+    def changed(self, weights: Tensor, chosen: Tensor, call: AttentionCall) -> Tensor:
         """Return weights ``(batch, head, query, key)`` with the chosen cells changed."""
         exact = weights.to(torch.promote_types(weights.dtype, torch.float32))
-        edited = torch.where(chosen, self._new(exact, site), exact)
+        if self.name == "hide":
+            new = exact.new_zeros(())
+        elif self.change is not None:
+            new = self._fitted(self.change(exact), exact, call.site, "query, key")
+        else:
+            new = self._on_grid(call)
+            new = exact * new if self.name == "scale" else new.to(exact.dtype)
+        edited = torch.where(chosen, new, exact)
         if self.renormalise:
             total = edited.sum(-1, keepdim=True)
             rescaled = edited / total.masked_fill(total == 0, 1.0)
@@ -207,19 +183,30 @@ class Edit:
             ) from None
         return fitted
 
-    def _new(self, weights: Tensor, site: InterventionSite) -> Tensor:
-        """Return new weights for the chosen cells. They can be broadcast to the old weights."""
-        if self.name == "hide":
-            return weights.new_zeros(())
-        if self.name == "scale":
-            return weights * self._on_grid(site)
-        if self.change is None:
-            return self._on_grid(site).to(weights.dtype)
-        return self._fitted(self.change(weights), weights, site.site, "query, key")
+    def _on_grid(self, call: AttentionCall) -> Tensor:
+        """Return the values of the edit in a shape that can be broadcast to the weights.
 
-    def _on_grid(self, site: InterventionSite) -> Tensor:
+        The values are ``(key,)``, ``(batch, key)``, ``(batch, query, key)`` or ``(batch, head,
+        query, key)``. An axis of size 1 applies to every position.
+
+        Raises:
+            InterventionError: the sizes do not fit the weights of the call.
+        """
         assert self.values is not None
-        return grid(self.values, site.shape, self.name, site.site).to(site.device)
+        four = self.values
+        while four.dim() < 4:
+            four = four.unsqueeze(min(1, four.dim() - 1))
+        if not broadcasts(four.shape, call.shape):
+            shape = tuple(self.values.shape)
+            axes = {1: "key", 2: "batch, key", 3: "batch, query, key"}.get(
+                len(shape), ", ".join(AXES)
+            )
+            raise InterventionError(
+                f"{call.site}: {self.name}= has shape {shape}, which was read as ({axes}), but the "
+                f"weights are (batch, head, query, key) = {call.shape}; name the sites to change "
+                "with sites="
+            )
+        return four.to(call.device)
 
 
 def edits_asked(options: Mapping[str, object], sites: Which | None, scope: Edges) -> list[Edit]:
@@ -253,10 +240,7 @@ def edits_asked(options: Mapping[str, object], sites: Which | None, scope: Edges
 
 
 def _edit(name: str, value: Any, sites: Which | None, scope: Edges) -> Edit:
-    patterns: tuple[str, ...] | None = None
-    is_wanted: Callable[[str], bool] = lambda _: True  # noqa: E731
-    if sites is not None:
-        patterns, is_wanted = sites_meant("sites", sites, InterventionError)
+    patterns, is_wanted = sites_meant("sites", sites, InterventionError)
     edit = Edit(name, patterns, is_wanted, [scope], renormalise=name == "hide")
     if name in FOLLOWED:
         return _edit_of_values(edit, value, scope)
@@ -313,7 +297,7 @@ def _edges_of(value: Any, scope: Edges) -> list[Edges]:
     many = [value] if isinstance(value, Edges) else value
     is_list = isinstance(many, Sequence) and not isinstance(many, str | bytes)
     if not (is_list and any(isinstance(item, Edges) for item in many)):
-        return [dataclasses.replace(scope, key=positions("hide", value, InterventionError))]
+        return [replace(scope, key=positions("hide", value, InterventionError))]
     if not all(isinstance(item, Edges) for item in many):
         raise InterventionError("hide= mixes Edges with positions; give only Edges")
     if scope != Edges():
@@ -353,25 +337,20 @@ def edited(call: AttentionCall, edits: Sequence[Edit]) -> AttentionCall | None:
     Raises:
         InterventionError: an edit does not fit the call.
     """
-    shape = call.weights.shape if call.weights is not None else _shape(call)
-    device = (call.q if call.weights is None else call.weights).device  # type: ignore[union-attr]
-    site = InterventionSite(call.site, tuple(shape), device=device)
     before = call
     for edit in edits:
-        chosen = edit.chosen(site)
+        chosen = edit.chosen(call)
         if chosen is None:
             continue
-        masked = call.kind == "sdpa" and call.weights is None and edit.name == "hide"
-        if masked and edit.renormalise:
+        if call.weights is None and edit.name == "hide" and edit.renormalise:
             call = without(call, chosen)
             continue
-        with torch.autocast(device.type, enabled=False):
-            weights = weights_of(call) if call.weights is None else call.weights
-            changed = edit.changed(weights, chosen, site).contiguous()
-        call = call.with_changes(weights=changed, lse=None)
+        with torch.autocast(call.device.type, enabled=False):
+            changed = edit.changed(weights_of(call), chosen, call).contiguous()
+        call = replace(call, weights=changed)
     if call is before:
         return None
-    return call.with_changes(notes=tuple(dict.fromkeys((*call.notes, _WEIGHTS_CHANGED))))
+    return replace(call, notes=tuple(dict.fromkeys((*call.notes, _WEIGHTS_CHANGED))))
 
 
 def with_edited_values(call: AttentionCall, edits: Sequence[Edit]) -> AttentionCall | None:
@@ -388,10 +367,10 @@ def with_edited_values(call: AttentionCall, edits: Sequence[Edit]) -> AttentionC
             v.repeat_interleave(output.shape[1] // v.shape[1], 1), call.site
         )
         with torch.autocast(v.device.type, enabled=False):
-            weights = weights_of(call) if call.weights is None else call.weights
-        output = computed(call.with_changes(weights=weights, v=v))
-    changes = {"v": v, "output": output, "notes": (*call.notes, _VALUES_CHANGED)}
-    return call.with_changes(**changes) if applicable else None
+            weights = weights_of(call)
+        output = computed(replace(call, weights=weights, v=v))
+    notes = (*call.notes, _VALUES_CHANGED)
+    return replace(call, v=v, output=output, notes=notes) if applicable else None
 
 
 def computed(call: AttentionCall) -> Tensor:
@@ -399,17 +378,16 @@ def computed(call: AttentionCall) -> Tensor:
     assert call.v is not None
     weights, v = call.weights, call.v
     if weights is None:
-        assert call.q is not None
-        assert call.k is not None
+        source = call.queries
         return F.scaled_dot_product_attention(
-            call.q,
-            call.k,
+            source.q,
+            source.k,
             v,
-            attn_mask=call.mask,
+            attn_mask=source.mask,
             dropout_p=call.dropout,
-            is_causal=call.causal,
-            scale=call.scale,
-            enable_gqa=call.gqa,
+            is_causal=source.causal,
+            scale=source.scale,
+            enable_gqa=source.q.shape[1] != source.k.shape[1],
         )
     with torch.autocast(v.device.type, enabled=False):
         if v.shape[1] != weights.shape[1]:
@@ -421,52 +399,48 @@ def computed(call: AttentionCall) -> Tensor:
 
 def without(call: AttentionCall, cells: Tensor) -> AttentionCall:
     """Return the call with the chosen ``cells`` hidden by its mask."""
-    mask = call.mask
+    source = call.queries
+    mask = source.mask
     if mask is None or mask.dtype == torch.bool:
         visible = ~cells
         if mask is not None:
             visible = visible & mask
-        if call.causal:
-            visible = visible & _earlier(call, cells.device)
+        if source.causal:
+            visible = visible & _earlier(source)
     else:
         # The lowest finite number does not hide a key if it is added to every key of the row, so
         # it is replaced by -inf.
         low = mask <= torch.finfo(mask.dtype).min / 2
         gone = cells | (low & cells.any(-1, keepdim=True))
         visible = torch.where(gone, -math.inf, mask)
-    return call.with_changes(mask=visible, causal=False, lse=None)
+    return replace(call, source=replace(source, mask=visible, causal=False, lse=None))
 
 
 def weights_of(call: AttentionCall) -> Tensor:
-    """Compute the weights of a call, ``(batch, head, query, key)``, with gradients.
+    """Return the weights of a call, ``(batch, head, query, key)``, with gradients.
 
-    The weights are float32, or float64 if the queries are float64. Each row sums to 1, or is all 0
-    if every key is hidden.
+    Weights computed from queries and keys are float32, or float64 if the queries are float64. Each
+    row then sums to 1, or is all 0 if every key is hidden.
     """
-    assert call.q is not None
-    assert call.k is not None
-    dtype = torch.promote_types(call.q.dtype, torch.float32)
-    q, k = call.q.to(dtype), call.k.to(dtype)
+    if call.weights is not None:
+        return call.weights
+    source = call.queries
+    dtype = torch.promote_types(source.q.dtype, torch.float32)
+    q, k = source.q.to(dtype), source.k.to(dtype)
     if k.shape[1] != q.shape[1]:
         k = k.repeat_interleave(q.shape[1] // k.shape[1], 1)
-    logits = torch.matmul(q, k.transpose(-1, -2)) * call.scale
-    if call.mask is not None:
-        if call.mask.dtype == torch.bool:
-            logits = logits.masked_fill(~call.mask, -math.inf)
+    logits = torch.matmul(q, k.transpose(-1, -2)) * source.scale
+    if source.mask is not None:
+        if source.mask.dtype == torch.bool:
+            logits = logits.masked_fill(~source.mask, -math.inf)
         else:
-            logits = logits + call.mask
-    if call.causal:
-        logits = logits.masked_fill(~_earlier(call, q.device), -math.inf)
+            logits = logits + source.mask
+    if source.causal:
+        logits = logits.masked_fill(~_earlier(source), -math.inf)
     empty = (logits == -math.inf).all(-1, keepdim=True)
     return logits.masked_fill(empty, 0.0).softmax(-1).masked_fill(empty, 0.0)
 
 
-def _shape(call: AttentionCall) -> tuple[int, ...]:
-    assert call.q is not None
-    assert call.k is not None
-    return (*call.q.shape[:3], call.k.shape[2])
-
-
-def _earlier(call: AttentionCall, device: Any) -> Tensor:
+def _earlier(source: LazyAttention) -> Tensor:
     """Return a mask ``(query, key)`` of the keys that each query of a causal call sees."""
-    return torch.ones(_shape(call)[2:], dtype=torch.bool, device=device).tril()
+    return torch.ones(source.shape[2:], dtype=torch.bool, device=source.q.device).tril()

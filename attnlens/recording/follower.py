@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import lru_cache
@@ -22,7 +22,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from attnlens.errors import AttnlensError, RecordingError
-from attnlens.recording.block import Block, FoundCall, held, thread_state
+from attnlens.recording.axes import broadcasts
+from attnlens.recording.block import Block, FoundCall, thread_state
 from attnlens.recording.calls import (
     FUSED,
     LAYERS,
@@ -53,37 +54,19 @@ from attnlens.recording.tracking import (
 )
 
 _FACTORS: Final = {
-    "mm": (0, 1),
-    "bmm": (0, 1),
-    "mv": (0, 1),
-    "dot": (0, 1),
-    "addmm": (1, 2),
-    "addmv": (1, 2),
-    "baddbmm": (1, 2),
-    "_addmm_activation": (1, 2),
+    **dict.fromkeys(("mm", "bmm", "mv", "dot"), 0),
+    **dict.fromkeys(("addmm", "addmv", "baddbmm", "_addmm_activation"), 1),
 }
-"""Operators that multiply matrices, with the positions of their two factors."""
+"""Operators that multiply two matrices, with the position of the first one in their arguments."""
 
-_SOFTMAXES: Final = frozenset(
-    ["_softmax", "softmax", "_safe_softmax", "_log_softmax", "log_softmax"]
-)
-_CHOICES: Final = frozenset(
-    [
-        "sigmoid",
-        "relu",
-        "clamp",
-        "clamp_min",
-        "threshold",
-        "softplus",
-        "hardtanh",
-        "eq",
-        "ge",
-        "gt",
-        "le",
-        "lt",
-    ]
-)
-"""Element-wise operators that turn scores into weights."""
+_SOFTMAXES: Final = frozenset((
+    "_softmax", "softmax", "_safe_softmax", "_log_softmax", "log_softmax",
+))  # fmt: skip
+_CHOICES: Final = frozenset((
+    "sigmoid", "relu", "clamp", "clamp_min", "threshold", "softplus", "hardtanh",
+    "eq", "ge", "gt", "le", "lt",
+))  # fmt: skip
+"""The element-wise operators that can turn scores into weights."""
 _EXPONENTIALS: Final = frozenset(("exp", "exp2"))
 _NATIVE: Final = torch.ops.aten._native_multi_head_attention.default
 _COMPOSITE: Final = torch._C.DispatchKey.CompositeImplicitAutograd
@@ -108,7 +91,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.plan = Plan()
         self._findings = 0
         self._used: set[tuple[Pair, tuple[Any, ...]]] = set()
-        self._inside = 0
+        self._is_inside = False
         self._fused_site: tuple[str, nn.Module] | None = None
 
     def __torch_dispatch__(
@@ -116,7 +99,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
     ) -> Any:
         del types
         kwargs = kwargs or {}
-        if self._inside and func is not _NATIVE:
+        if self._is_inside and func is not _NATIVE:
             return func(*args, **kwargs)
         if torch._C._current_graph_task_id() != -1:
             return func(*args, **kwargs)  # in a backward pass, which may also recompute
@@ -155,7 +138,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def begin(self, arguments: Any) -> None:
         """Prepare to follow a call of the model with these arguments."""
         self._used.clear()
-        self.plan = Plan.of(self.block.model, self.block.has_adapters)
+        self.plan = Plan.of(self.block.model, bool(self.block.named))
         if torch._C._functorch.peek_interpreter_stack() is not None:
             return
         for part in tree_leaves(arguments):
@@ -185,12 +168,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
         keys = keys_of(source)
         if name == "_native_multi_head_attention":
             return self._native(func, keys, args, kwargs)
-        self._inside += 1
-        try:
-            with self:
-                output = func.redispatch(keys, *args, **kwargs)
-        finally:
-            self._inside -= 1
+        output = self._reentered(func, keys, args, None)
         if not source.is_nested:
             self.tracker.put(output, self.tracker.of(source).plain())
         return output
@@ -202,44 +180,51 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
         query, site = arguments["query"], self._site()
         if site is None:
             return func(*args, **kwargs)
-        name = self.block.sites.part(site, "self_attn")
+        # An encoder layer runs its own ``self_attn`` without calling that module.
+        name = self.block.sites.names.get(id(getattr(site[1], "self_attn", None)), site[0])
+        site = name, site[1]
         if query.is_nested:
             output = func(*args, **kwargs)
-            with held() as findings:
+            findings: list[FoundCall] = []
+            with thread_state.having(held=findings):
                 padded, hidden = padded_arguments(arguments)
-                self._seen_inside(func, keys_of(padded["query"]), padded, (name, site[1]))
+                self._reentered(func, keys_of(padded["query"]), padded.values(), site)
             for finding in findings:
-                call = finding.with_tensors()
-                assert call.weights is not None
-                weights = call.weights.masked_fill(hidden[:, None, :, None], 0.0)
-                if call.output is not None:
-                    call = call.with_changes(
-                        output=call.output.masked_fill(hidden[:, None, :, None], 0.0)
-                    )
-                replace(finding, call=call.with_changes(weights=weights)).report()
+                call = finding.to_call()
+                weights, output_of_heads = (
+                    part if part is None else part.masked_fill(hidden[:, None, :, None], 0.0)
+                    for part in (call.weights, call.output)
+                )
+                call = replace(call, weights=weights, output=output_of_heads)
+                replace(finding, call=call).report()
             return output
         if self.block.follows or query.device.type != "cpu":
-            return self._seen_inside(func, keys, arguments, (name, site[1]))
+            return self._reentered(func, keys, arguments.values(), site)
         if not self.block.asks(name):
             return func(*args, **kwargs)
         output, weights = func(*(arguments | WITH_WEIGHTS).values())
         own = not (arguments["need_weights"] and not arguments["average_attn_weights"])
-        self.block.tell(name, AttentionCall("product", weights=weights, own=own))
+        self.block.tell(name, AttentionCall(weights=weights, own=own))
         if not arguments["need_weights"]:
             return output, None
         heads = weights.shape[1]
         return output, weights.sum(1) / heads if arguments["average_attn_weights"] else weights
 
-    def _seen_inside(
-        self, func: Any, keys: Any, arguments: dict[str, Any], site: tuple[str, nn.Module]
+    def _reentered(
+        self, func: Any, keys: Any, args: Iterable[Any], site: tuple[str, nn.Module] | None
     ) -> Any:
-        """Run an operator so that the operators inside it are followed."""
-        before, self._inside, self._fused_site = self._inside, 0, site
+        """Run an operator so that the operators inside it are followed.
+
+        The attention inside belongs to ``site``. If the site is None, only fused self-attention is
+        followed.
+        """
+        before = self._is_inside, self._fused_site
+        self._is_inside, self._fused_site = site is None, site
         try:
             with self:
-                return func.redispatch(keys, *arguments.values())
+                return func.redispatch(keys, *args)
         finally:
-            self._inside, self._fused_site = before, None
+            self._is_inside, self._fused_site = before
 
     def _fused(self, func: Any, args: tuple[Any, ...], kwargs: Any, output: Any) -> None:
         queries, values = self.tracker.of(args[0]), self.tracker.of(args[2])
@@ -253,13 +238,12 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
             raise RecordingError(
                 f"{site[0]}: nested tensors cannot be recorded; pad the input instead"
             )
-        call = fused_call(func, args, kwargs, output)
         heads, rows, width = queries.dimensions[-3:]
         are_heads = rows and all(
             axis.plain.feature and any(axis.splits_with(part) for part in (*heads, *width))
             for axis in rows
         )
-        call = call.with_queries_as_heads() if are_heads else call
+        call = fused_call(func, args, kwargs, output, bool(are_heads))
         FoundCall(self.block, site[0], call).report()
 
     # One operator
@@ -281,12 +265,9 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
         """Return the axes of one result of an operator that returns several."""
         first = args[0] if args and isinstance(args[0], Tensor) else None
         if name == "_transform_bias_rescale_qkv":
-            axes = Axes.new(part.shape)
-            heads, width = (
-                TracedAxis(part.shape[1], feature=True),
-                TracedAxis(part.shape[3], feature=True),
-            )
-            return Axes((axes.dimensions[0], (heads,), axes.dimensions[2], (width,)))
+            # The result is (batch, head, position, width).
+            sizes = enumerate(part.shape)
+            return Axes(tuple((TracedAxis(size, feature=dim in (1, 3)),) for dim, size in sizes))
         if first is None or not has_memory(first):
             return Axes.new(part.shape, constant=first is None)
         if name == "unbind":
@@ -300,8 +281,8 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return source.with_dimensions(by_position(source.dimensions, part.shape))
 
     def _axes(self, name: str, args: tuple[Any, ...], kwargs: Any, output: Tensor) -> Axes:
-        if (factors := _FACTORS.get(name)) is not None:
-            return self._product(args[factors[0]], args[factors[1]], output)
+        if (first := _FACTORS.get(name)) is not None:
+            return self._product(args[first], args[first + 1], output)
         if name in _SOFTMAXES:
             return self._softmax(name, args, kwargs, output)
         rule = RULES.get(name)
@@ -349,7 +330,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
         shapes = [tensor.shape for tensor in tensors]
         if len(operands) == 1 and shapes[0] == output.shape:
             axes = operands[0]
-        elif _broadcasts(shapes, output.shape):
+        elif all(broadcasts(own, output.shape) for own in shapes):
             axes = broadcast(list(zip(operands, shapes, strict=True)), output.shape, is_float)
         else:
             source = next((operand for operand in operands if not operand.constant), operands[0])
@@ -456,21 +437,15 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 assert side is not None
                 side[0].used = True
             return _paired(lead, left_free, right_free, pair)
-        if sides[0]:
+        operands, free = (left, right), (left_free, right_free)
+        for own, other in ((0, 1), (1, 0)):
+            if (side := sides[own]) is None:
+                continue
+            lead = _lead_of(operands[own], operands[other])
+            tensors = (a, b, output) if own == 0 else (_turned(b), _turned(a), _turned(output))
             product = Product(
-                *sides[0], a, b, output, lead, left_free, keys[0], right_free, keys[1],
-                left.exponential, right.constant and not left.constant,
-            )  # fmt: skip
-            if self._attention(product):
-                return Axes.of(plain(result))
-        if sides[1]:
-            lead = _lead_of(right, left)
-            w, v, turned = (
-                operand.mT if operand.dim() > 1 else operand for operand in (b, a, output)
-            )
-            product = Product(
-                *sides[1], w, v, turned, lead, right_free, keys[1], left_free, keys[0],
-                right.exponential, left.constant and not right.constant,
+                *side, *tensors, lead, free[own], keys[own], free[other], keys[other],
+                operands[own].exponential, operands[other].constant and not operands[own].constant,
             )  # fmt: skip
             if self._attention(product):
                 return Axes.of(plain((*lead, *left_free, *right_free)))
@@ -478,19 +453,16 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
             return passed_on
         if not (left_free and right_free):
             return Axes.of(plain(result))
-        site = self._site() if self._is_mixture(left, keys[0]) else None
+        of_features = all(axis.plain.feature for axis in keys[0])
+        is_mixture = left.weights_of is not None and left.weights_of.origin == "softmax"
+        site = self._site() if is_mixture and of_features else None
         if site is not None and not thread_state.is_quiet:
+            # Weights from a softmax over one tensor multiply features, as for experts.
             self._findings += 1
             self.block.doubt(site[0], tuple(a.shape), False)
         origin = "product" if left.constant == right.constant else "learnt"
         pair = Pair((size_of(flat(left_free)), size_of(flat(right_free))), origin)
         return _paired(lead, left_free, right_free, pair, constant)
-
-    def _is_mixture(self, axes: Axes, key: Dimension) -> bool:
-        """Whether weights from a softmax over one tensor multiply features, as for experts."""
-        pair = axes.weights_of
-        of_features = all(axis.plain.feature for axis in key)
-        return pair is not None and pair.origin == "softmax" and of_features
 
     def _summed(self, source: Tensor, axes: Axes, output: Tensor) -> Axes:
         """Return the axes of a sum. If it completes weights times values, report that product."""
@@ -509,7 +481,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._findings += 1
         site, layout = self._site(), product.layout
         is_named = site is not None and self.block.is_named(*site)
-        is_named = is_named or self.block.has_claimed(product.pair)
+        is_named = is_named or product.pair in self.block.claimed
         verdict = product.is_attention(layout, is_named)
         if site is None:
             return bool(verdict)
@@ -537,41 +509,34 @@ def following(block: Block) -> Iterator[None]:
             return
         # Compiled modules and flex attention would run code that was traced without the follower.
         if sys.modules.keys() & {"torch._dynamo", "torch.nn.attention.flex_attention"}:
-            _stance.come()
-            stack.callback(_stance.go)
+            stack.enter_context(_compiled_runs_uncompiled())
         # Clear autocast's copies of parameters, which would not be recognised as parameters.
         torch.clear_autocast_cache()
         follower = block.follower = Follower(block)
         # Break the reference cycle of block and follower, which would keep weights in memory.
         stack.callback(setattr, block, "follower", None)
-        thread_state.followers.append(follower)
-        stack.callback(thread_state.followers.remove, follower)
+        followers = [*thread_state.followers, follower]
+        stack.enter_context(thread_state.having(followers=followers))
         stack.enter_context(follower)
         yield
 
 
-class _Stance:
-    """Makes compiled modules run uncompiled while a block is open in any thread."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._blocks = 0
-        self._set: Any = None
-
-    def come(self) -> None:
-        with self._lock:
-            if not self._blocks:
-                self._set = torch.compiler.set_stance("force_eager")
-            self._blocks += 1
-
-    def go(self) -> None:
-        with self._lock:
-            self._blocks -= 1
-            if not self._blocks:
-                self._set.__exit__(None, None, None)
+_stance_lock: Final = threading.Lock()
+_stances: Final[list[Any]] = []
+"""An item for each open block. The first item can undo the change of the compiler's stance."""
 
 
-_stance: Final = _Stance()
+@contextmanager
+def _compiled_runs_uncompiled() -> Iterator[None]:
+    """Make compiled modules run uncompiled while a block is open in any thread."""
+    with _stance_lock:
+        _stances.append(None if _stances else torch.compiler.set_stance("force_eager"))
+    try:
+        yield
+    finally:
+        with _stance_lock:
+            if (stance := _stances.pop()) is not None:
+                stance.__exit__(None, None, None)
 
 
 def _chosen_by_number(axes: Axes, operands: Sequence[Axes], output: Tensor) -> Axes:
@@ -592,20 +557,14 @@ def _chosen_by_number(axes: Axes, operands: Sequence[Axes], output: Tensor) -> A
     ]
     if len(missing) != 1 or not dims:
         return axes
-    dimensions = list(axes.dimensions)
-    dimensions[dims[-1]] = tuple(axis.as_side(pair, side) for axis in dimensions[dims[-1]])
     pair.chosen = True
-    return axes.with_dimensions(dimensions)
+    return axes.as_sides(pair, {dims[-1]: side})
 
 
 def _softmax_axes(axes: Axes, dim: int, size: int) -> Axes:
     """Return the axes of a tensor that is normalised to sum to 1 over one dimension."""
-    pair = Pair((1, size), "softmax")
-    pair.normalised.add(1)
-    dimensions = list(axes.plain().dimensions)
-    part = dimensions[dim] or (TracedAxis(1),)
-    dimensions[dim] = tuple(axis.as_side(pair, 1) for axis in part)
-    return Axes.of(dimensions)
+    pair = Pair((1, size), "softmax", {1})
+    return Axes(plain(axes.dimensions)).as_sides(pair, {dim: 1})
 
 
 def _shares(axes: Axes, exponentials: Tensor, total: Tensor) -> Axes:
@@ -643,22 +602,12 @@ def _paired(
     pair: Pair,
     constant: bool = False,
 ) -> Axes:
-    sides = (
-        tuple(axis.as_side(pair, side) for axis in (dimension or (TracedAxis(1),)))
-        for side, part in enumerate((left, right))
-        for dimension in part
-    )
-    return Axes.of((*plain(lead), *sides), constant=constant)
+    sides = dict(enumerate([0] * len(left) + [1] * len(right), len(lead)))
+    return Axes((*plain(lead), *left, *right), constant).as_sides(pair, sides)
 
 
-def _broadcasts(shapes: Sequence[Sequence[int]], shape: Sequence[int]) -> bool:
-    return all(
-        len(own) <= len(shape)
-        and all(
-            size in (1, full) for size, full in zip(reversed(own), reversed(shape), strict=False)
-        )
-        for own in shapes
-    )
+def _turned(tensor: Tensor) -> Tensor:
+    return tensor.mT if tensor.dim() > 1 else tensor
 
 
 @lru_cache(maxsize=4096)

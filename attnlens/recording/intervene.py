@@ -20,8 +20,6 @@ from attnlens.recording.axes import Positions
 from attnlens.recording.block import (
     Block,
     FoundCall,
-    held,
-    quiet,
     reasons_of,
     some_of,
     thread_state,
@@ -35,7 +33,6 @@ from attnlens.recording.edits import (
     Edges,
     Edit,
     Hidden,
-    InterventionSite,
     NewValues,
     computed,
     edited,
@@ -145,7 +142,7 @@ def intervene(
         run = _InterventionRun(model, edits)
         stack.callback(run.end)
         adapter_list = adapters_of(adapters, SoftmaxAdapter, InterventionError, _ONLY_SOFTMAXES)
-        run.begin(adapter_list)
+        run.begin(adapter_list, InterventionError)
         with following(run), _Changes(run) if run.needs_follower() else nullcontext():
             yield run.changed
         run.judge()
@@ -171,7 +168,7 @@ class _InterventionRun(Block):
         self, site: str, call: AttentionCall, pair: Pair | None = None, is_again: bool = False
     ) -> None:
         del call, is_again
-        if pair is None or pair not in self._claimed:
+        if pair is None or pair not in self.claimed:
             # Do not raise here: TorchScript would turn the error into a different one.
             self.refused[site] = (
                 "no Python function of torch computes it (TorchScript, an exported "
@@ -184,10 +181,10 @@ class _InterventionRun(Block):
         Return None to keep the model's own call.
         """
         product, site = finding.product, finding.site
-        claimed = None if product is None else self._claimed.get(product.pair)
+        claimed = None if product is None else self.claimed.get(product.pair)
         if (claimed is not None and not self.follows) or not self.asks(site, finding.is_again):
             return None  # a probe was already changed, or the site is not selected
-        call = finding.with_tensors().with_changes(site=site if claimed is None else claimed[0])
+        call = replaced(finding.to_call(), site=site if claimed is None else claimed[0])
         if call.v is None:
             raise InterventionError(f"{site}: every query has different values; {_NOT_CHANGED}")
         if self.follows and finding.is_again:
@@ -199,7 +196,7 @@ class _InterventionRun(Block):
             if not finding.is_again:
                 self._note(call.site)
             if not self.follows:
-                changed = changed.with_changes(output=computed(changed))
+                changed = replaced(changed, output=computed(changed))
         return changed
 
     def probed(self, site: str, probe: AttentionProbe, weights: Tensor) -> Tensor | None:
@@ -217,18 +214,11 @@ class _InterventionRun(Block):
         self.claim(weights, site, self.number(site))
         if self.follows:
             return None
-        intervention_site, edited_weights = (
-            InterventionSite(site, tuple(weights.shape), weights.device),
-            weights,
-        )
-        for edit in self._edits:
-            chosen = edit.chosen(intervention_site)
-            if chosen is not None:
-                edited_weights = edit.changed(edited_weights, chosen, intervention_site)
-        if edited_weights is weights:
+        call = edited(AttentionCall(weights=weights, site=site), self._edits)
+        if call is None:
             return None
         self._note(site)
-        return edited_weights
+        return call.weights
 
     def watch_probe(self, site: str, probe: AttentionProbe) -> None:
         self.handles.append(probe.register_forward_hook(_ProbeHook(self, site, probe)))
@@ -312,7 +302,8 @@ class _Changes(TorchFunctionMode):
                 return _MULTI_HEAD(*args, **by_name)
         if torch._C._current_graph_task_id() != -1 or thread_state.is_quiet:
             return func(*args, **by_name)
-        with held() as findings:
+        findings: list[FoundCall] = []
+        with thread_state.having(held=findings):
             output = func(*args, **by_name)
         own = [finding for finding in findings if finding.block is self._run]
         changed: AttentionCall | None = None
@@ -322,7 +313,7 @@ class _Changes(TorchFunctionMode):
                     f"{own[0].site}: attention inside a torch.func transform (vmap, grad) "
                     "cannot be changed; in the block, run the model without the transform"
                 )
-            with quiet():
+            with thread_state.having(is_quiet=True):
                 changed = self._run.change(own[-1])
                 if changed is not None:
                     result = self._laid_out(own[-1], changed, output)
@@ -352,7 +343,10 @@ _MULTI_HEAD: Final = FunctionType(
     vars(F) | {"has_torch_function": lambda _: False},
     argdefs=F.multi_head_attention_forward.__defaults__,
 )
-"""A copy of ``F.multi_head_attention_forward`` whose inner calls reach the mode one by one."""
+"""A copy of ``F.multi_head_attention_forward`` that does not reach the mode as a single call.
+
+Instead, the mode receives each torch function that the copy calls.
+"""
 
 
 class _ProbeHook:

@@ -88,16 +88,15 @@ class LazyAttention:
             out: a contiguous buffer for the result, of the returned shape.
         """
         batch, heads, queries, every = self.shape
-        chosen: slice | list[int] | None = rows if isinstance(rows, slice) else None
+        chosen: slice | list[int] = rows if isinstance(rows, slice) else slice(None)
         if rows is not None and not isinstance(rows, slice):
             chosen = places(tuple(rows), queries, "row")
             neighbours = slice(chosen[0], chosen[0] + len(chosen)) if chosen else slice(0)
             if chosen == list(range(queries))[neighbours]:
                 chosen = neighbours  # a slice avoids a copy
         exact = self.exact
-        q = exact.q if chosen is None else exact.q[:, :, chosen]
+        q, k = exact.q[:, :, chosen], exact.k[:, :, :keys]
         count = every if keys is None else keys
-        k = exact.k if keys is None else exact.k[:, :, :keys]
         # Query heads that share a key head are adjacent, so no key is copied.
         n_heads, groups = q.shape[2], k.shape[1]
         shared = heads // groups * n_heads
@@ -109,17 +108,16 @@ class LazyAttention:
         torch.baddbmm(product, q, k, beta=0, alpha=self.scale, out=product)
         if self.mask is not None:
             mask = self.mask
-            if chosen is not None and mask.dim() > 1 and mask.shape[-2] > 1:
+            if mask.dim() > 1 and mask.shape[-2] > 1:
                 mask = mask[..., chosen, :]
-            if keys is not None and mask.shape[-1] > 1:
+            if mask.shape[-1] > 1:
                 mask = mask[..., :keys]
             if mask.dtype == torch.bool:
                 out.masked_fill_(~mask, -math.inf)
             else:
                 out.add_(mask)
         if self.causal and n_heads:
-            row = torch.arange(queries)
-            row = row if chosen is None else row[chosen]
+            row = torch.arange(queries)[chosen]
             # Every chosen query sees all keys up to the position of the earliest chosen query.
             first = min(count, int(row.min()) + 1)
             later = torch.arange(first, count) > row[:, None]
@@ -161,19 +159,22 @@ def shares(logits: Tensor, may_hide: bool) -> Tensor:
 
 
 _BUFFER_CELLS = 1 << 21
-"""The largest number of logits computed at a time: 8 MiB in float32, about the size of a cache."""
+"""The maximum number of logits computed at a time: 8 MiB in float32, to stay in a cache."""
 
 _MOST_ROWS = 64
-"""The largest number of queries of a causal call computed at a time.
+"""The maximum number of queries computed at a time in a causal call.
 
-With more queries, many computed keys would be hidden from all of them.
+With more queries, many logits would be computed only to be hidden.
 """
 
 _FEW_COLUMNS = 128
-"""Up to this many columns, the largest are selected directly; above, groups are selected first."""
+"""The maximum number of columns from which the largest values are selected directly.
+
+In longer rows, groups of columns are selected first.
+"""
 
 _LEAST_ROWS = 8
-"""The product of queries and keys is slow with fewer queries at a time than this."""
+"""The minimum number of queries computed at a time. With fewer, the matrix product is slow."""
 
 
 def top_of(source: LazyAttention, k: int) -> tuple[Tensor, Tensor, Tensor]:

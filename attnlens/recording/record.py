@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from typing import Any, Final
 
 import torch
@@ -13,7 +14,7 @@ from torch import Tensor, nn
 from attnlens.errors import IncompleteRecordingError, NothingRecordedError, RecordingError, count
 from attnlens.recording.attention_record import AttentionRecord
 from attnlens.recording.axes import Axis, Positions
-from attnlens.recording.block import UNCOMPILED, Block, quiet, reasons_of, some_of
+from attnlens.recording.block import UNCOMPILED, Block, reasons_of, some_of, thread_state
 from attnlens.recording.calls import AttentionCall
 from attnlens.recording.capture import AXES, Capture
 from attnlens.recording.follower import following
@@ -111,7 +112,7 @@ def record(
     if expected is not None and (type(expected) is not int or expected < 1):
         raise RecordingError(f"expected={expected!r} is not a number of records; give 1 or more")
     capture = Capture.of(rows, top_k, lazy, dtype)
-    patterns, is_wanted = ((), None) if include is None else sites_meant("include", include)
+    patterns, is_wanted = sites_meant("include", include)
     with ExitStack() as stack:
         remedy = (
             "give an object with the methods matches(module) and records(module, args, "
@@ -120,16 +121,16 @@ def record(
         adapter_list = adapters_of(
             adapters, AnyAdapter, RecordingError, f"{remedy} SoftmaxAdapter(sites)"
         )
-        run = _RecordingRun(model, is_wanted, capture, adapter_list)
+        run = _RecordingRun(model, is_wanted, capture)
         run.values, run.outputs, run.follows = values, outputs, values or outputs
         stack.callback(run.end)
         if to is not None:
             run.stream = Stream(to)
             stack.callback(run.stream.drop)
-        run.watch()
+        run.watch(adapter_list)
         with following(run):
             yield run.recording
-        run.judge(patterns, expected)
+        run.judge(patterns or (), expected)
         run.close()
 
 
@@ -141,9 +142,8 @@ class _RecordingRun(Block):
     def __init__(
         self,
         model: nn.Module,
-        is_wanted: Callable[[str], bool] | None,
+        is_wanted: Callable[[str], bool],
         capture: Capture,
-        adapters: list[AnyAdapter],
     ) -> None:
         super().__init__(model, is_wanted)
         self.recording = Recording()
@@ -153,39 +153,39 @@ class _RecordingRun(Block):
         self._late: dict[tuple[str, int], AttentionRecord] = {}
         self._again: set[str] = set()
         self._capture = capture
-        self._adapters = adapters
 
-    def watch(self) -> None:
+    def watch(self, adapters: Sequence[AnyAdapter]) -> None:
         """Register the hooks.
 
         Raises:
             NothingRecordedError: an adapter matches no module.
         """
-        self.error = NothingRecordedError
-        self.begin([adapter for adapter in self._adapters if isinstance(adapter, SoftmaxAdapter)])
-        self.error = RecordingError
-        for adapter in self._adapters:
+        softmaxes = [adapter for adapter in adapters if isinstance(adapter, SoftmaxAdapter)]
+        self.begin(softmaxes, NothingRecordedError)
+        for adapter in adapters:
             if isinstance(adapter, SoftmaxAdapter):
                 continue
-            matched = False
-            for site, module in self.sites.modules.items():
-                if site not in self._passed_over and adapter.matches(module):
-                    matched = True
-                    self._watch_output(site, module, adapter)
-            if not matched:
+            modules = {
+                site: module
+                for site, module in self.sites.modules.items()
+                if site not in self._passed_over and adapter.matches(module)
+            }
+            if not modules:
                 raise NothingRecordedError(f"{type(adapter).__name__} {no_module(self.sites)}")
+            for site, module in modules.items():
+                self._watch_output(site, module, adapter)
 
     def tell(
         self, site: str, call: AttentionCall, pair: Pair | None = None, is_again: bool = False
     ) -> None:
-        claimed = self._claimed.get(pair) if pair is not None else None
+        claimed = self.claimed.get(pair) if pair is not None else None
         if is_again:
             self._again.add(site)
         elif claimed is not None:
             if claimed in self._late and not _is_whole(self._late[claimed]):
                 self._late[claimed] = self._with_values(self._late[claimed], call)
         else:
-            call = call.with_changes(site=site, number=self.number(site))
+            call = replace(call, site=site, number=self.number(site))
             record = self._capture.of_call(call)
             self._add(self._with_values(record, call) if self.follows else record)
 
@@ -264,7 +264,7 @@ class _RecordingRun(Block):
             if not self.in_block_thread(site):
                 return
             values = dict(zip(("weights", "content", "bias"), arguments, strict=False)) | by_name
-            with quiet():
+            with thread_state.having(is_quiet=True):
                 self._keep(site, weights, axes, values.get("content"), values.get("bias"))
             self.claim(weights, site, self._numbers.get(site, 0) - 1)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ from attnlens.recording.attention_record import (
     recording_text,
     table_of,
 )
+from attnlens.recording.axes import broadcasts
 from attnlens.recording.capture import AXES
 from attnlens.recording.lazy import LazyAttention
 from attnlens.recording.save import SAVED, read_folder, read_part, reading, write_part
@@ -113,13 +115,11 @@ class Recording(Mapping[str, AttentionRecord]):
         """
         records = list(self.records())
         for name, label in labels.items():
-            fitting = 0
+            fitting = False
             for number, record in enumerate(records):
-                try:
+                with suppress(RecordingError):  # another size, or no axis of that name
                     records[number] = record.labelled(**{name: label})
-                    fitting += 1
-                except RecordingError:
-                    continue  # another size, or no axis of that name
+                    fitting = True
             if not fitting:
                 sizes = [
                     f"{axis.name} {size}"
@@ -229,9 +229,8 @@ def _record(
     mask = tensors.get(f"{site}.mask")
     shape = (*q.shape[:3], k.shape[2])
     if mask is not None:
-        sizes = zip(reversed(mask.shape), reversed(shape), strict=False)
         is_kind = mask.dtype == torch.bool or mask.is_floating_point()
-        if not is_kind or mask.dim() > 4 or any(size not in (1, full) for size, full in sizes):
+        if not is_kind or not broadcasts(mask.shape, shape):
             raise refuse(
                 f"the mask has shape {tuple(mask.shape)}, but the weights have shape {shape}"
             )

@@ -142,14 +142,6 @@ def _reduced(operation: OperatorCall) -> Axes:
     return replace(axes.with_dimensions(remaining if shape else ()), pending=None)
 
 
-def _summed(operation: OperatorCall) -> Axes:
-    return replace(_reduced(operation), total=True)
-
-
-def _log_sum(operation: OperatorCall) -> Axes:
-    return replace(_reduced(operation), log_sum=True)
-
-
 def _places(dims: Any, size: int) -> set[int]:
     """Return the dimensions as a set of numbers from 0. None means all dimensions."""
     if dims is None:
@@ -237,10 +229,10 @@ RULES: Final[dict[str, Rule]] = {
         ("select unbind", _selected),
         ("stack", _stacked),
         ("cat", _concatenated),
-        ("sum", _summed),
+        ("sum", lambda operation: replace(_reduced(operation), total=True)),
         ("mean amax amin prod max min any all argmax argmin std var median norm", _reduced),
         ("linalg_vector_norm", _reduced),
-        ("logsumexp", _log_sum),
+        ("logsumexp", lambda operation: replace(_reduced(operation), log_sum=True)),
         ("embedding", _embedded),
         ("gather index_select index take_along_dim", _indexed),
         ("scatter scatter_add", _scattered),

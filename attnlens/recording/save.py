@@ -14,9 +14,10 @@ import math
 import os
 import re
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import MISSING, fields
+from dataclasses import fields
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,38 +26,31 @@ from torch import Tensor
 
 from attnlens._version import VERSION
 from attnlens.errors import InputError, RecordingError
-from attnlens.files import cannot_be_written, write_text, written_beside
+from attnlens.files import write_text, writing, written_beside
 from attnlens.recording.attention_record import AttentionRecord
-from attnlens.recording.axes import Axis
+from attnlens.recording.axes import Axis, broadcasts
 from attnlens.recording.lazy import LazyAttention
 
 Entry = dict[str, Any]
-"""All fields of a record except tensors, as stored in a file's metadata and a folder's index."""
+"""The fields of a record except tensors, as stored in a file's metadata and a folder's index."""
 
 _NEWEST: Final = 2
 _FORMAT: Final = f"attnlens recording {_NEWEST}"
 _LAZY: Final = "lazy."
-"""The prefix of the names of a lazy record's parts."""
+"""The prefix before the names of the parts of a lazy record, such as ``lazy.q``."""
 _INDEX: Final = "recording.json"
-"""The index of a folder: the format, and for each part its file and the entries of its records."""
+"""The index of a folder. It has the format, and the name and the entries of each part."""
 _PART: Final = re.compile(r"part-[0-9]{5,9}\.safetensors")
 _MAX_EXPANSION: Final = 1 << 16
 """The largest accepted factor by which a stored tensor is expanded.
 
-Expansion is needed because, for example, all heads of a batch share a mask.
+A mask that all heads share, for example, is stored once and expanded when it is read.
 """
 _DAMAGE: Final = (
-    AttributeError,
-    IndexError,
-    KeyError,
-    OverflowError,
+    *(ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError),
     RecordingError,
-    RecursionError,
-    RuntimeError,
-    TypeError,
-    ValueError,
 )
-"""The exceptions that reading a damaged or forged file can raise."""
+"""The exceptions that can be raised while a damaged or forged file is read."""
 
 
 def tensors_of(record: AttentionRecord) -> dict[str, Tensor]:
@@ -67,31 +61,32 @@ def tensors_of(record: AttentionRecord) -> dict[str, Tensor]:
     parts = {
         field.name: getattr(record, field.name)
         for field in fields(record)
-        if not (field.name == "weights" and record.lazy is not None)
+        if field.name != "weights" or record.lazy is None
     }
     if record.lazy is not None:
-        parts |= {_LAZY + f.name: getattr(record.lazy, f.name) for f in fields(record.lazy)}
+        parts |= {
+            _LAZY + field.name: getattr(record.lazy, field.name) for field in fields(record.lazy)
+        }
     return {name: value.detach() for name, value in parts.items() if isinstance(value, Tensor)}
 
 
 def describe(record: AttentionRecord) -> Entry:
     """Return every field of a record except its tensors, in a form that JSON can store."""
-    entry = {
-        field.name: value
-        for field in fields(record)
-        if field.name not in ("weights", "axes", "lazy")
-        and not isinstance(value := getattr(record, field.name), Tensor)
-        and (value is not None or field.default is MISSING)
-    }
+    entry = _plain_fields(record, ("weights", "axes", "lazy"))
     entry["axes"] = [[axis.name, axis.labels] for axis in record.axes]
     if record.lazy is not None:
-        entry["lazy"] = {
-            field.name: value
-            for field in fields(record.lazy)
-            if not isinstance(value := getattr(record.lazy, field.name), Tensor)
-            and value is not None
-        }
+        entry["lazy"] = _plain_fields(record.lazy)
     return entry
+
+
+def _plain_fields(part: AttentionRecord | LazyAttention, left_out: Sequence[str] = ()) -> Entry:
+    return {
+        field.name: value
+        for field in fields(part)
+        if field.name not in left_out
+        and (value := getattr(part, field.name)) is not None
+        and not isinstance(value, Tensor)
+    }
 
 
 def record_of(entry: Entry, tensors: Mapping[str, Tensor]) -> AttentionRecord:
@@ -101,14 +96,11 @@ def record_of(entry: Entry, tensors: Mapping[str, Tensor]) -> AttentionRecord:
         RecordingError: parts are missing, have the wrong type, or do not fit one another.
         KeyError, TypeError, ValueError: the entry is malformed.
     """
+    parts = {name: tensor for name, tensor in tensors.items() if not name.startswith(_LAZY)}
     values: Entry = {
         name: value for name, value in entry.items() if name not in ("tensors", "expanded")
     }
-    known_fields = {field.name for field in fields(AttentionRecord)}
-    if unknown := sorted(
-        {*values, *(name for name in tensors if not name.startswith(_LAZY))} - known_fields
-    ):
-        raise RecordingError(f"a record has an unknown part {unknown[0]!r}")
+    _refuse_unknown({*values, *parts}, AttentionRecord, "a record")
     values["axes"] = tuple(_axis(*pair) for pair in values["axes"])
     values["notes"] = tuple(values.get("notes", ()))
     _demand(
@@ -123,8 +115,7 @@ def record_of(entry: Entry, tensors: Mapping[str, Tensor]) -> AttentionRecord:
         values["lazy"] = _lazy(values["lazy"], tensors)
         # The queries are a placeholder for the weights, which would be costly to compute here.
         values["weights"] = values["lazy"].q
-    values |= {name: tensor for name, tensor in tensors.items() if not name.startswith(_LAZY)}
-    record = AttentionRecord(**values)
+    record = AttentionRecord(**(values | parts))
     _check(record)
     return record
 
@@ -171,20 +162,15 @@ def read_part(
     with reading(path), safe_open(path, framework="pt") as file:
         metadata = file.metadata() or {}
         check_format(metadata, path)
-        loaded: dict[str, Tensor] = {}
         names = set(file.keys())
-
-        def tensor(name: str) -> Tensor:
-            if name not in loaded:
-                _demand(name in names, f"the tensor {name!r} is missing")
-                loaded[name] = file.get_tensor(name)
-            return loaded[name]
-
+        tensor = cache(file.get_tensor)  # parts that share a tensor in the file share it again
         records = []
         record_entries = json.loads(metadata["records"]) if entries is None else entries
         _demand(isinstance(record_entries, list | tuple), "its index is not a list")
         for entry in record_entries:
             shapes = entry.get("expanded", {})
+            for name in entry["tensors"].values():
+                _demand(name in names, f"the tensor {name!r} is missing")
             tensors = {
                 part: _expanded(tensor(name), shapes.get(part))
                 for part, name in entry["tensors"].items()
@@ -224,7 +210,7 @@ def read_folder(path: str | os.PathLike[str]) -> list[AttentionRecord]:
 
 
 _PART_BYTES: Final = 64 << 20
-"""Records are written once this many bytes have been collected."""
+"""The size of the collected records at which they are written to a new file, in bytes."""
 
 
 class Stream:
@@ -249,10 +235,8 @@ class Stream:
                 remedy="create the folder first",
             )
         self._making = self.path.with_name(f"{self.path.name}.{os.getpid()}.part")
-        try:
+        with writing(path):
             self._making.mkdir()
-        except OSError as error:
-            raise cannot_be_written(path, error) from error
         self._held: list[AttentionRecord] = []
         self._bytes = 0
         self._parts: list[Entry] = []
@@ -271,10 +255,8 @@ class Stream:
         self._write()
         index = {"format": _FORMAT, "notes": notes, "parts": self._parts}
         write_text(self._making / _INDEX, json.dumps(index))
-        try:
+        with writing(self.path):
             os.rename(self._making, self.path)
-        except OSError as error:
-            raise cannot_be_written(self.path, error) from error
 
     def drop(self) -> None:
         """Delete an unfinished folder."""
@@ -367,13 +349,17 @@ class _Places:
         # Copy a view of a larger buffer, such as fused queries and keys. safetensors refuses such
         # views or writes the whole buffer.
         is_whole = storage.nbytes() == value.numel() * value.element_size()
-        is_alone = value.is_contiguous() and is_whole and storage_key not in self._storages
-        self.tensors[name] = (
-            value if is_alone else value.clone(memory_format=torch.contiguous_format)
-        )
+        if not (value.is_contiguous() and is_whole) or storage_key in self._storages:
+            value = value.clone(memory_format=torch.contiguous_format)
+        self.tensors[name] = value
         self._names[layout] = name
         self._storages.add(storage_key)
         return name
+
+
+def _refuse_unknown(names: Iterable[str], kind: type[Any], subject: str) -> None:
+    if unknown := sorted(set(names) - {field.name for field in fields(kind)}):
+        raise RecordingError(f"{subject} has an unknown part {unknown[0]!r}")
 
 
 def _axis(name: object, labels: Sequence[object] | None) -> Axis:
@@ -391,8 +377,7 @@ def _lazy(entry: Entry, tensors: Mapping[str, Tensor]) -> LazyAttention:
         for name, tensor in tensors.items()
         if name.startswith(_LAZY)
     }
-    if unknown := sorted(set(values) - {field.name for field in fields(LazyAttention)}):
-        raise RecordingError(f"lazy attention has an unknown part {unknown[0]!r}")
+    _refuse_unknown(values, LazyAttention, "lazy attention")
     lazy = LazyAttention(**values)
     q, k = lazy.q, lazy.k
     _demand(
@@ -416,7 +401,8 @@ def _lazy(entry: Entry, tensors: Mapping[str, Tensor]) -> LazyAttention:
     )
     if lazy.mask is not None:
         kind = lazy.mask.dtype == torch.bool or lazy.mask.is_floating_point()
-        _demand(kind and _broadcasts(lazy.mask, lazy.shape), "the mask does not fit the weights")
+        fits = kind and broadcasts(lazy.mask.shape, lazy.shape)
+        _demand(fits, "the mask does not fit the weights")
     if lazy.lse is not None:
         good = lazy.lse.is_floating_point() and lazy.lse.shape == lazy.shape[:3]
         _demand(good, "the log-sum-exps do not fit the weights")
@@ -429,7 +415,7 @@ def _check(record: AttentionRecord) -> None:
     for name in ("content", "bias"):
         part = getattr(record, name)
         if part is not None:
-            good = part.is_floating_point() and _broadcasts(part, shape)
+            good = part.is_floating_point() and broadcasts(part.shape, shape)
             _demand(good, f"{name} does not fit the weights' shape {shape}")
     sizes = record.sizes[-1:], shape[2:3]
     for part, size in zip((record.values, record.outputs), sizes, strict=True):
@@ -471,11 +457,6 @@ def _check(record: AttentionRecord) -> None:
     if record.residual is not None:
         good = record.residual.is_floating_point() and record.residual.shape == shape[:-1]
         _demand(good, "the residual does not fit the weights")
-
-
-def _broadcasts(part: Tensor, shape: tuple[int, ...]) -> bool:
-    ends = zip(reversed(part.shape), reversed(shape), strict=False)
-    return part.dim() <= len(shape) and all(size in (1, full_size) for size, full_size in ends)
 
 
 def _is_count(value: object) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import fnmatch
 import reprlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import CodeType, FrameType
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from attnlens.errors import AttnlensError, RecordingError
 
 ByName: TypeAlias = dict[str, Any]
-"""Keyword arguments of a module or of a torch function, with values of any type."""
+"""The keyword arguments of a module or a torch function, by name."""
 
 Which = str | Sequence[str] | Callable[[str], bool]
 """A choice of sites: names, patterns of names, or a function of a name."""
@@ -46,10 +46,9 @@ class Sites:
     def __init__(self, model: nn.Module) -> None:
         self.names: dict[int, str] = {}
         self.modules: dict[str, nn.Module] = {}
-        self.kinds: set[type[nn.Module]] = set()
         self.compiled = False
         self.root = type(getattr(model, _COMPILED, model)).__name__
-        for path, module in _named_modules(model):
+        for path, module in model.named_modules():
             name = path
             if _COMPILED in path:
                 name = ".".join(part for part in path.split(".") if part != _COMPILED)
@@ -57,13 +56,8 @@ class Sites:
             self.names[id(module)] = name
             # A compiled module and its wrapper share a name. The module comes later and is kept.
             self.modules[name] = module
-            self.kinds.add(type(module))
             if module._compiled_call_impl is not None or path.endswith(_COMPILED):
                 self.compiled = True
-
-    def part(self, site: tuple[str, nn.Module], attribute: str) -> str:
-        """Return the name of a submodule, or of the module itself if there is no such submodule."""
-        return self.names.get(id(getattr(site[1], attribute, None)), site[0])
 
     def running(self, frame: FrameType | None) -> tuple[str, nn.Module] | None:
         """Return the innermost running module of this model, or None if none is running.
@@ -80,32 +74,6 @@ class Sites:
                         return name, first
             frame = frame.f_back
         return None
-
-
-def _named_modules(model: nn.Module) -> Iterator[tuple[str, nn.Module]]:
-    """Yield the same as ``model.named_modules()`` in a third of the time.
-
-    Every block calls this function.
-    """
-    if type(model).named_modules is not nn.Module.named_modules:
-        yield from model.named_modules()
-        return
-    visited: set[int] = set()
-    left: list[tuple[str, nn.Module]] = [("", model)]
-    while left:
-        path, module = left.pop()
-        if id(module) in visited:
-            continue
-        visited.add(id(module))
-        yield path, module
-        inner = module._modules
-        if inner:
-            start = f"{path}." if path else ""
-            left += [
-                (start + name, child)
-                for name, child in reversed(inner.items())
-                if child is not None
-            ]
 
 
 def module_given(model: Any, asker: str, error: type[AttnlensError] = RecordingError) -> None:
@@ -129,13 +97,15 @@ def local_of(frame: FrameType, name: str) -> Any:
 
 
 def sites_meant(
-    option: str, which: Which, error: type[AttnlensError] = RecordingError
-) -> tuple[tuple[str, ...], Callable[[str], bool]]:
+    option: str, which: Which | None, error: type[AttnlensError] = RecordingError
+) -> tuple[tuple[str, ...] | None, Callable[[str], bool]]:
     """Return the patterns in ``which``, and a function that tests the name of a site.
 
-    If ``which`` is a function, there are no patterns. If ``which`` is neither patterns nor a
-    function, ``error`` is raised.
+    If ``which`` is a function, there are no patterns. If it is None, the patterns are None, and
+    every site passes. If ``which`` is none of these, ``error`` is raised.
     """
+    if which is None:
+        return None, lambda _: True
     if callable(which) and not isinstance(which, nn.Module):
         return (), which
     many = (which,) if isinstance(which, str) else which
@@ -207,16 +177,14 @@ class SoftmaxAdapter:
     def __init__(self, sites: str | Sequence[str]) -> None:
         self.sites = (sites,) if isinstance(sites, str) else tuple(sites)
 
-    def modules(self, sites: Sites, error: type[AttnlensError]) -> dict[str, nn.Module]:
-        """Return the matching modules by site. If no module matches, raise ``error``."""
-        by_site = {
-            site: module
-            for site, module in sites.modules.items()
-            if any(matches(site, pattern) for pattern in self.sites)
-        }
-        if not by_site:
+    def names(self, sites: Sites, error: type[AttnlensError]) -> list[str]:
+        """Return the names of the matching modules. If no module matches, raise ``error``."""
+        names = [
+            site for site in sites.modules if any(matches(site, pattern) for pattern in self.sites)
+        ]
+        if not names:
             raise error(f"SoftmaxAdapter({', '.join(self.sites)}) {no_module(sites)}")
-        return by_site
+        return names
 
 
 AnyAdapter = Adapter | SoftmaxAdapter

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 import threading
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -25,6 +25,7 @@ import torch
 from torch import Tensor, nn
 
 
+@dataclass(slots=True, eq=False)
 class Pair:
     """Two groups of positions that an operator combined, such as queries and keys.
 
@@ -40,13 +41,12 @@ class Pair:
         used: whether the weights of the pair were multiplied with values.
     """
 
-    __slots__ = ("chosen", "dropped", "normalised", "origin", "sizes", "used")
-
-    def __init__(self, sizes: tuple[int, int], origin: str) -> None:
-        self.sizes = sizes
-        self.origin = origin
-        self.normalised: set[int] = set()
-        self.chosen = self.dropped = self.used = False
+    sizes: tuple[int, int]
+    origin: str
+    normalised: set[int] = field(default_factory=set)
+    chosen: bool = False
+    dropped: bool = False
+    used: bool = False
 
     @property
     def is_made(self) -> bool:
@@ -54,6 +54,7 @@ class Pair:
         return bool(self.normalised) or self.chosen
 
 
+@dataclass(slots=True, eq=False)
 class TracedAxis:
     """One axis. All tensors that have the axis share this object.
 
@@ -66,25 +67,13 @@ class TracedAxis:
         copied: whether all positions hold the same values, as after ``expand``.
     """
 
-    __slots__ = ("copied", "feature", "origin", "pair", "parent", "side", "size")
-
-    def __init__(
-        self,
-        size: int,
-        feature: bool = False,
-        parent: TracedAxis | None = None,
-        pair: Pair | None = None,
-        side: int = 0,
-        origin: TracedAxis | None = None,
-        copied: bool = False,
-    ) -> None:
-        self.copied = copied
-        self.size = size
-        self.feature = feature
-        self.parent = parent
-        self.pair = pair
-        self.side = side
-        self.origin = origin
+    size: int
+    feature: bool = False
+    parent: TracedAxis | None = None
+    pair: Pair | None = None
+    side: int = 0
+    origin: TracedAxis | None = None
+    copied: bool = False
 
     def resized(self, size: int) -> TracedAxis:
         """Return the axis with another number of positions, as after slicing or concatenation."""
@@ -154,6 +143,14 @@ class Axes:
         flags = {"constant": self.constant, "exponential": self.exponential}
         flags |= {"log_sum": self.log_sum, "total": self.total}
         return Axes.of(dimensions, pending=self.pending, **flags)
+
+    def as_sides(self, pair: Pair, sides: Mapping[int, int]) -> Axes:
+        """Return the axes with dimensions marked as sides of a pair: ``{dimension: side}``."""
+        dimensions = list(self.dimensions)
+        for dim, side in sides.items():
+            axes = dimensions[dim] or (TracedAxis(1),)
+            dimensions[dim] = tuple(axis.as_side(pair, side) for axis in axes)
+        return self.with_dimensions(dimensions)
 
     @property
     def weights_of(self) -> Pair | None:
@@ -332,13 +329,13 @@ def chosen(parts: Sequence[Axes]) -> Axes:
 
     Weights are preferred to other tensors, and inputs to constants.
     """
-    return max(parts, key=lambda axes: (_rank(axes), bool(axes.pairs), not axes.constant))
+    return max(parts, key=_information)
 
 
-def _rank(axes: Axes) -> int:
-    """Return 0 for axes without a pair, 1 for scores and 2 for weights."""
+def _information(axes: Axes) -> tuple[int, bool, bool]:
+    """Return a sort key, which is larger for operands that say more about their result."""
     pair = axes.weights_of
-    return 0 if pair is None else 1 + pair.is_made
+    return 0 if pair is None else 1 + pair.is_made, bool(axes.pairs), not axes.constant
 
 
 def broadcast(
@@ -351,53 +348,41 @@ def broadcast(
     Each dimension comes from an operand that has all of its positions. If each of two tensors has a
     dimension that the other lacks, these dimensions become a `Pair`.
     """
-    order = sorted(
-        range(len(operands)),
-        key=lambda index: (
-            -_rank(operands[index][0]),
-            not operands[index][0].pairs,
-            operands[index][0].constant,
-            index,
-        ),
-    )
-    for index in order[1:]:
-        merged = operands[index][0].weights_of
-        if merged is not None and merged is not operands[order[0]][0].weights_of:
+    ordered = sorted(operands, key=lambda operand: _information(operand[0]), reverse=True)
+    pairs = [axes.weights_of for axes, _ in ordered]
+    for merged in pairs[1:]:
+        if merged is not None and merged is not pairs[0]:
             merged.used = True  # the result keeps only the pair of the first operand
     dimensions: list[Dimension] = []
-    for dim in range(-len(shape), 0):
-        best: Dimension = ()
-        owner = -1
-        for index in order:
-            axes, own_shape = operands[index]
-            if len(own_shape) < -dim or own_shape[dim] != shape[dim]:
-                continue
-            if len(axes.dimensions) < -dim:
-                continue
-            candidate = axes.dimensions[dim]
-            if owner < 0 or (not best and candidate):
-                best, owner = candidate, index
-        dimensions.append(best if size_of(best) == shape[dim] else (TracedAxis(shape[dim]),))
-    constant = all(axes.constant for axes, _ in operands)
+    for dim, size in enumerate(shape, -len(shape)):
+        candidates = (
+            axes.dimensions[dim]
+            for axes, own in ordered
+            if -dim <= min(len(own), len(axes.dimensions)) and own[dim] == size
+        )
+        best = next(filter(None, candidates), ())
+        dimensions.append(best if size_of(best) == size else (TracedAxis(size),))
+    result = Axes.of(
+        dimensions,
+        constant=all(axes.constant for axes, _ in operands),
+        exponential=ordered[0][0].exponential,
+        total=any(axes.total for axes, _ in operands),
+    )
     if (
-        may_pair
-        and len(operands) == 2
-        and not any(axes.constant or axes.pairs for axes, _ in operands)
+        not may_pair
+        or len(operands) != 2
+        or any(axes.constant or axes.pairs for axes, _ in operands)
     ):
-        own_dims: tuple[list[int], list[int]] = ([], [])
-        for dim in range(-len(shape), 0):
-            sizes = [own[dim] if len(own) >= -dim else 1 for _, own in operands]
-            if sizes[0] != sizes[1]:
-                own_dims[sizes[1] > sizes[0]].append(dim)
-        if own_dims[0] and own_dims[1]:
-            sizes = [math.prod(shape[dim] for dim in dims) for dims in own_dims]
-            pair = Pair((sizes[0], sizes[1]), "element-wise")
-            for side, dims in enumerate(own_dims):
-                for dim in dims:
-                    dimensions[dim] = tuple(axis.as_side(pair, side) for axis in dimensions[dim])
-    exponential = operands[order[0]][0].exponential
-    total = any(axes.total for axes, _ in operands)
-    return Axes.of(dimensions, constant=constant, exponential=exponential, total=total)
+        return result
+    sides: dict[int, int] = {}
+    for dim in range(-len(shape), 0):
+        first, second = (own[dim] if len(own) >= -dim else 1 for _, own in operands)
+        if first != second:
+            sides[dim] = int(second > first)
+    if len({*sides.values()}) < 2:
+        return result
+    sizes = [math.prod(shape[dim] for dim in sides if sides[dim] == side) for side in (0, 1)]
+    return result.as_sides(Pair((sizes[0], sizes[1]), "element-wise"), sides)
 
 
 _MOST_STEPS: Final = 20_000
@@ -435,9 +420,11 @@ class Plan:
         """Return the plan of the model's last call in this thread, or a new plan to fill."""
         if has_adapters:  # adapters change which modules count as attention
             return cls()
-        plan = _plans.by_model.get(model)
+        plans: weakref.WeakKeyDictionary[nn.Module, Plan]
+        plans = vars(_plans).setdefault("by_model", weakref.WeakKeyDictionary())
+        plan = plans.get(model)
         if plan is None or not plan._steps:
-            plan = _plans.by_model[model] = cls()
+            plan = plans[model] = cls()
             plan._is_written = True
             return plan
         plan._place, plan._is_kept, plan._is_written = 0, True, False
@@ -493,12 +480,8 @@ class Plan:
         self._steps.append(_Step(func, rest, shape, axes))
 
 
-class _Plans(threading.local):
-    def __init__(self) -> None:
-        self.by_model: weakref.WeakKeyDictionary[nn.Module, Plan] = weakref.WeakKeyDictionary()
-
-
-_plans: Final = _Plans()
+_plans: Final = threading.local()
+"""The plans of this thread, by model."""
 
 
 def _shape_of(output: Any) -> torch.Size | None:
