@@ -1,4 +1,4 @@
-"""Read match files into `Match` objects, and read the earlier matches that ratings learn from.
+"""Read match files as `Match` objects, and read the earlier matches from which ratings learn.
 
 The formats in `_FORMATS` are tried in order. The first `Format` that recognises a file reads it.
 """
@@ -211,8 +211,8 @@ def matches_to_learn(
 
     Args:
         skipped: a list to which the errors of unreadable files are added.
-        report: called with a progress message after every 20 matches, and with an empty text at the
-            end.
+        report: called with a progress message after every 20 matches, and with an empty string at
+            the end.
         progress_text: the progress message, in which ``{}`` is replaced by the number of matches.
 
     Raises:
@@ -239,12 +239,12 @@ class History:
     """Earlier matches, which are read during iteration.
 
     Files are read again in each iteration. If the source is an iterator, its matches are read once
-    and kept.
+    and kept in memory.
 
     Args:
         source: the matches, or the path of a file, folder or zip that holds them.
         report: called with progress messages.
-        tell: called with a warning if some files cannot be read.
+        tell: a function that is called with a warning if some files cannot be read.
         sources: the paths of several files, folders and zips, instead of ``source``.
 
     Attributes:
@@ -272,7 +272,7 @@ class History:
         self._lock = threading.Lock()
 
     def __iter__(self) -> Iterator[Match]:
-        """Iterate over every match.
+        """Iterate over all matches.
 
         Raises:
             InputError: there is no match, or the iterator given as the source is exhausted.
@@ -307,10 +307,16 @@ class History:
 
 
 SETTLED: Final = 2.0
-"""Seconds without a change after which a file is settled: its last line is read as complete."""
+"""A file counts as settled if it has not changed for this many seconds.
+
+The last line of a settled file is read as complete.
+"""
 
 _MAX_BALLS_CORRECTED = 6
-"""The most balls that a correction may remove. If a file loses more, its new content is refused."""
+"""The most balls that a correction may remove.
+
+If a file loses more balls, its new content is refused.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,8 +325,9 @@ class News:
 
     Attributes:
         bowled: the new balls, in order.
-        corrected: whether an earlier ball has changed.
-        another: whether the file now holds a different match; all balls of this match are new.
+        corrected: whether an earlier ball has changed or was removed.
+        another: whether the file now holds a different match. If so, all balls of that match are
+            new.
     """
 
     match: Match
@@ -339,16 +346,16 @@ class Growing:
 
     Args:
         source: the file, or ``archive.zip::member``.
-        clock: a function that returns seconds, from any origin.
-        match: the match from an earlier reading. `newer` keeps this match if the file is deleted,
-            cannot be read, loses more than six balls or holds another match.
+        clock: a function that returns the time in seconds since any fixed moment.
+        match: the match from an earlier reading. If the file is deleted, cannot be read, loses more
+            than six balls or holds another match, `newer` keeps this match.
 
     Attributes:
         error: the error of the last reading, or ``None`` if the reading succeeded.
         settled: whether the file has not changed for `SETTLED` seconds.
-        as_of: the time in seconds since 1970 at which `newer` last changed ``match``. Before that,
-            the time when the file was last modified, or when this object was created without a
-            match.
+        as_of: the time in seconds since 1970 at which `newer` last changed ``match``. Until the
+            first change, it is the time when the file was last modified, or the time when this
+            object was created without a match.
         trouble: one line that says why the settled file is not used, or ``None``.
     """
 
@@ -416,7 +423,10 @@ class Growing:
         return News(match, bowled, corrected, another)
 
     def newer(self) -> Match | None:
-        """Return the match if it changed since the last call and continues the previous state."""
+        """Return the match if it has changed since the last call, otherwise ``None``.
+
+        A change that does not continue the previous state is refused.
+        """
         news, previous, name = self.poll(), self.match, os.path.basename(self.source)
         if news is not None:
             self._refusal = None if previous is None else _refusal(previous, news.match)
@@ -444,7 +454,7 @@ def _balls(match: Match) -> dict[BallReference, Delivery]:
 
 
 def _signature(source: str) -> tuple[int, int, int] | None:
-    """Return the modification time, size and inode of a file or of its zip; ``None`` if missing."""
+    """Return the modification time, size and inode of a file or its zip; ``None`` if missing."""
     try:
         status = os.stat(source if os.path.exists(source) else source.partition("::")[0])
     except OSError:

@@ -32,7 +32,7 @@ MAX_BALLS_AN_INNINGS = 4000
 """The most deliveries accepted in an innings; the longest innings on record had about 2,100."""
 
 MAX_INNINGS = 20
-"""The most innings accepted in a match. The most seen in a file is eight, super overs included."""
+"""The most innings accepted in a match. No known file has more than eight, super overs included."""
 
 _NO_EXTRAS = Facts()
 _MAX_ODDITIES = 50
@@ -81,14 +81,14 @@ class InningsDraft:
     """An innings that is being read. ``None`` means that the format does not state the value.
 
     Attributes:
-        labels_count_legal: whether labels count only legal balls, so that a wide has the same label
+        labels_count_legal: whether labels count only legal balls. If so, a wide has the same label
             as the next ball.
         miscounted: the number of legal balls in each over that the umpires miscounted, according to
             the file.
-        restored: the corrected labels, from which a spreadsheet had removed the last zero.
+        restored: the labels to which the last zero was restored, which a spreadsheet had removed.
         wickets: the number of wickets that count for the score.
         legal_in_over: the number of legal balls so far in the current over.
-        claims, substitutes, unnamed: as in `InningsScan`.
+        claims, substitutes, unnamed: the attributes with these names of `InningsScan`.
     """
 
     number: int
@@ -132,7 +132,9 @@ class InningsDraft:
         actual_delivery: str | None = None,
         non_boundary: bool = False,
     ) -> None:
-        """Append the next delivery, with label, legality, outcome and score derived by rule.
+        """Append the next delivery.
+
+        Its label, legality, outcome and score are derived by the rules of cricket.
 
         Args:
             over: the over number in the file, from 0.
@@ -195,7 +197,10 @@ class InningsDraft:
             self.legal_in_over += 1
 
     def _check_label(self, label: str, by_rule: str, actual: str) -> str:
-        """Return the label in the file. Restore a last zero that a spreadsheet removed (0.10)."""
+        """Return the label in the file.
+
+        If a spreadsheet changed 0.10 to 0.1, return the label with its last zero.
+        """
         if self.labels_count_legal:
             if label != actual:
                 self._odd(f"ball {actual}, counted by legal balls, has the label {label}")
@@ -334,7 +339,11 @@ class MatchDraft:
         return self._without_wrong_lengths(match) if doubts else match
 
     def _without_wrong_lengths(self, match: Match) -> Match:
-        """Return the match, with derived overs in the targets whose overs the balls contradict."""
+        """Return the match with corrected targets.
+
+        If the balls contradict the number of overs in a target, the number that follows from the
+        balls replaces it.
+        """
         wrong = {
             statement.field: statement.derived
             for statement in match.statements

@@ -3,9 +3,9 @@
 CSV2 ("Ashwin") has 22 or 27 columns: https://www.cricsheet.org/format/csv_ashwin/ (2.3.0). Facts
 that are not in its rows come from the ``_info.csv`` in the same folder, if there is one.
 
-Every row of the original CSV is a ``version``, ``info`` or ``ball`` row:
-https://cricsheet.org/format/csv_original/ (1.8.0). A ball row has 16 fields, or 21 fields from
-version 1.8.0 on, and can hold only one wicket.
+Every row of the original CSV is a version row, an info row or a ball row, and begins with that
+word: https://cricsheet.org/format/csv_original/ (1.8.0). A ball row has 16 fields, or 21 fields
+from version 1.8.0 on, and can hold only one wicket.
 """
 
 from __future__ import annotations
@@ -64,18 +64,22 @@ class MatchBuilder(Protocol):
 
 
 BeginMatch = Callable[["Table", str, list[str]], MatchBuilder]
-"""A function that creates a match's builder from the table, the match's id and its first row."""
+"""A function that creates the builder of a match.
+
+Its arguments are the table, the match's id and the match's first row.
+"""
 
 
 @dataclass(frozen=True)
 class TableFormat:
-    """A table format with a header, in which the rows of a match are adjacent.
+    """A table format with a header. In its files, the rows of a match are adjacent.
 
     Attributes:
         recognized_by: a combination of columns that only this format has.
         required: the columns that every file of this format must have.
         id_column: the column that holds the match id.
-        reader: a function that receives the file and returns the `BeginMatch` for its matches.
+        reader: a function that receives a file and returns the `BeginMatch` function for its
+            matches.
     """
 
     recognized_by: frozenset[str]
@@ -89,7 +93,9 @@ class TableFormat:
     def matches(
         self, file: MatchFile, refused: Refused | None = None
     ) -> Generator[Match, None, None]:
-        """Yield the matches of the table, or only the match with the id ``file.selected_id``.
+        """Yield the matches of the table.
+
+        If ``file.selected_id`` is set, yield only the match with that id.
 
         Args:
             refused: called with the error of a match that cannot be read. If it is ``None``, the
@@ -220,7 +226,8 @@ class Table:
     def rows(self) -> Iterator[Row]:
         """Yield each row, or the error that describes what is wrong with the row.
 
-        A blank field is added at the end of each row. `picker` returns it for missing columns.
+        A blank field is added at the end of each row. `picker` returns this field for missing
+        columns.
         """
         width = len(self.header)
         while True:
@@ -243,8 +250,8 @@ class Table:
     def by_match(self, id_column: str) -> Iterator[tuple[str | None, Row]]:
         """Yield each row with the id of its match.
 
-        A damaged row has the id of the row before it. If an id is blank, the file's name without
-        its suffix is used.
+        A damaged row gets the id of the row before it. If an id is blank, the file's name without
+        its suffix is the id.
         """
         position = self.position(id_column)
         raw = match_id = None
@@ -259,7 +266,10 @@ class Table:
         return self.header.index(column) if column in self.header else len(self.header)
 
     def picker(self, columns: Sequence[str]) -> Callable[[list[str]], tuple[str, ...]]:
-        """Return a function that picks these columns from a row; a missing column is blank."""
+        """Return a function that picks these columns from a row.
+
+        A missing column has a blank value.
+        """
         return itemgetter(*(self.position(column) for column in columns))
 
     def close(self) -> None:
@@ -277,7 +287,7 @@ _OF_A_BALL = (
 """The fields of a ball, with the names that Cricsheet's CSV2 uses."""
 
 _PARTICULARS = {"start_date": "dates", "season": "season", "venue": "venue"}
-"""The columns that repeat a fact about the match in every row, with the field for each fact."""
+"""The columns that repeat a fact about the match in every row, each with its `MatchDraft` field."""
 
 _ACTUAL_DELIVERY_SINCE = {1: (1, 8), 2: (2, 3)}
 """The versions of the original CSV and of CSV2 that introduced ``actual_delivery``."""
@@ -286,7 +296,7 @@ _BLANK = ("", "0")
 
 
 def _stated(info: InfoRows | None, major: int) -> Stated:
-    """Return the facts in the info rows, structured as in Cricsheet's JSON.
+    """Return the facts that the info rows state, structured as in Cricsheet's JSON.
 
     ``major`` is the major version of the CSV format.
     """
@@ -313,8 +323,8 @@ class BallRows:
             any number of fielders.
         wrong: a function that creates an error with the line number of the current row.
         info: the info rows, which state the target of each innings.
-        labels_count_legal: whether a wide has the same label as the next ball.
-        particulars: a function that returns a row's fields in the columns of `_PARTICULARS`, or
+        labels_count_legal: whether labels count only legal balls, as in `InningsDraft`.
+        particulars: a function that returns the values of the columns `_PARTICULARS` in a row;
             ``None`` if the format does not have these columns.
     """
 
@@ -484,7 +494,7 @@ class Csv2Reader:
 
     @cached_property
     def _day_first(self) -> bool | None:
-        """Whether the day comes first in dates; None if every date of the file is ambiguous."""
+        """Whether the day comes before the month; None if every date of the file is ambiguous."""
         with closing(Table(self._file, _REQUIRED)) as table:
             position = table.position("start_date")
             dates = (row[position] for row in table.rows() if isinstance(row, list))
@@ -494,7 +504,10 @@ class Csv2Reader:
             return day_comes_first((first, *dict.fromkeys(dates)))
 
     def _info_of(self, match_id: str, notes: list[str]) -> InfoRows | None:
-        """Return the info rows in the ``_info.csv`` named after the table or the match, or None."""
+        """Return the info rows of the match, or None.
+
+        They are in the ``_info.csv`` that is named after the table or after the match.
+        """
         info = self._info
         if info is not None:
             if info.match_id in (None, match_id):

@@ -76,7 +76,7 @@ _OFFICIALS = {
     "umpire": "umpires", "tv_umpire": "tv_umpires", "reserve_umpire": "reserve_umpires",
     "match_referee": "match_referees",
 }  # fmt: skip
-"""The key in the JSON of each kind of official in the CSV info rows."""
+"""For each kind of official in the CSV info rows, the key in the JSON."""
 
 _NUMBERS = frozenset({"overs", "balls_per_over", "winner_runs", "winner_wickets", "winner_innings"})
 _OF_AN_INNINGS = ("super_over", "declared", "target_runs", "target_overs")
@@ -84,11 +84,14 @@ _SAYS_INNINGS_FROM = {1: (1, 8), 2: (2, 3)}
 """The versions of the original CSV and of CSV2 that introduced super overs and declarations."""
 
 OtherRow = Callable[[list[str], int], None]
-"""A function that receives a row other than a version or info row, and the row's line number."""
+"""A function that receives a row and its line number.
+
+The row is neither a version row nor an info row.
+"""
 
 
 def facts_of(info: JsonObject) -> dict[str, Any]:
-    """Return the `MatchDraft` fields whose values the info object states."""
+    """Return the values of the `MatchDraft` fields that the info object states."""
     dates = []
     for position, text in enumerate(info.members("dates")):
         try:
@@ -138,7 +141,8 @@ class InfoRows:
 
     Attributes:
         innings: the facts about each innings, by its number.
-        second: fields for which a second row states a different value, as in `Stated`.
+        second: the fields for which a second row states a different value, in the form of
+            `Stated.second`.
         version: the version of the file, or an empty tuple.
     """
 
@@ -232,7 +236,7 @@ class InfoRows:
         return MatchFileError(problem, path=self._display, line=line)
 
     def mark(self, innings: Sequence[InningsDraft], balls_per_over: int) -> None:
-        """Set each innings' target, and whether the innings was declared or is a super over."""
+        """Set the target of each innings, and whether it was declared or is a super over."""
         version = self.version or (0,)
         says_innings = version >= _SAYS_INNINGS_FROM.get(version[0], (sys.maxsize,))
         for draft in innings:
@@ -280,7 +284,7 @@ def read_info(display: str, data: bytes, other: OtherRow | None = None) -> InfoR
 
 _NEWEST_MINOR = 2
 _ACTUAL_DELIVERY_SINCE = (1, 2)
-"""The version that introduced ``actual_delivery``."""
+"""The version of the format that introduced ``actual_delivery``."""
 
 _PART_NOUNS: Mapping[str | int, str] = {
     "innings": "innings",
@@ -323,7 +327,7 @@ def _key_twice(file: MatchFile, text: str, error: DoubledKey) -> MatchFileError:
 
 
 def _path_of(document: Json, position: int | None) -> JsonPath:
-    """Return the path of the ball at this position, or of ``innings`` if there is no such ball."""
+    """Return the path of the ball at this position; the path of all innings if there is none."""
     left = position or 1
     for number, innings in enumerate(document["innings"]):
         for over_position, over in enumerate(innings.get("overs", ())):

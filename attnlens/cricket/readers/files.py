@@ -1,6 +1,7 @@
 """Read the bytes of match files from a path, a folder or a zip, within limits on their size.
 
-The size of a zip's member is checked before and during unpacking. No file is written to disk.
+The size of a zip member is checked before and while the member is unpacked. No file is written to
+disk.
 """
 
 from __future__ import annotations
@@ -26,10 +27,16 @@ MEMBER_SEPARATOR = "::"
 _ZIP_MAGIC = (b"PK\x03\x04", b"PK\x05\x06")
 
 _MAX_MEMBER_RATIO = 300
-"""The largest accepted ratio of unpacked to packed size of a zip member (real files: 10 to 40)."""
+"""The largest accepted ratio of the unpacked to the packed size of a zip member.
+
+Real files have ratios of 10 to 40.
+"""
 
 _MAX_MEMBERS = 200_000
-"""The most members that a zip may have; the largest known zip of matches has about 22,000."""
+"""The most members that a zip may have.
+
+The largest known zip of matches has about 22,000 members.
+"""
 
 _RATIO_APPLIES_FROM = 2**20
 _ENCRYPTED = 0x1
@@ -150,10 +157,13 @@ def _normal(name: str) -> str:
 
 
 _MAX_BYTES = 64 * 2**20
-"""The largest file read into memory. The JSON of a five-day match is about 3 MB."""
+"""The largest file that is read into memory. The JSON of a five-day match has about 3 MB."""
 
 _MAX_TABLE_BYTES = 2 * 2**30
-"""The largest table accepted. It is read row by row; all one-day matches are about 300 MB."""
+"""The largest accepted table.
+
+Tables are read row by row. A table of all one-day matches has about 300 MB.
+"""
 
 _HEAD_BYTES = 2**16
 """The number of bytes read to detect a file's format."""
@@ -176,7 +186,7 @@ class MatchFile:
         sibling_file: a function that returns the file with a given name in the same folder, or
             ``None``.
         siblings: a function that returns the names of the other files in the same folder.
-        selected_id: the match id in ``file::match_id``.
+        selected_id: the match id, if the file was named as ``file::match_id``.
     """
 
     name: str
@@ -252,12 +262,15 @@ class MatchFile:
 
 
 Refused = Callable[[MatchFileError], None]
-"""A function that receives the error of one match; reading continues with the next match."""
+"""A function that receives the error of a match that cannot be read.
+
+Reading then continues with the next match.
+"""
 
 
 @dataclass(frozen=True)
 class DocumentFormat:
-    """A format whose files each hold one match, with functions that recognise and read a file."""
+    """A format with one match in each file. Its functions recognise a file and read it."""
 
     recognises: Callable[[MatchFile], bool]
     match: Callable[[MatchFile], Match]
@@ -276,7 +289,7 @@ FileOrError = MatchFile | MatchFileError
 
 @dataclass(frozen=True)
 class Source:
-    """A location to read: a path, optionally with a member of a zip and with a match id."""
+    """A location to read: a path, and optionally the name of a zip member and a match id."""
 
     path: Path
     member: str | None = None
@@ -388,7 +401,10 @@ def _is_expected(name: str) -> bool:
 
 
 def _without_doubles(names: Sequence[str]) -> list[str]:
-    """Return the names that may be match files, without a table that repeats the other files."""
+    """Return the names that may be names of match files.
+
+    A table that repeats the other files is left out.
+    """
     candidates = []
     for name in names:
         # Some zips use backslashes to separate folders.
@@ -417,7 +433,10 @@ def _in_folder(folder: Path) -> Iterator[FileOrError]:
 
 
 def _in_inner_folder(folder: Path) -> Iterator[FileOrError]:
-    """Yield the files of a folder as `_in_folder` does; if it cannot be listed, yield the error."""
+    """Yield the files of a folder as `_in_folder` does.
+
+    If the folder cannot be listed, yield the error.
+    """
     try:
         yield from _in_folder(folder)
     except MatchFileError as error:

@@ -53,7 +53,7 @@ _BLANK = frozenset({"", "NA"})
 """Texts that mean a blank value in these tables."""
 
 Row = dict[str, str]
-"""The texts of a row by field, stripped of whitespace; a missing field is an empty text."""
+"""The text of each field of a row, stripped of whitespace. A missing field has an empty string."""
 
 
 @dataclass(frozen=True)
@@ -61,8 +61,9 @@ class KaggleLayout:
     """The columns in which a layout stores the fields of a ball and of a result.
 
     Attributes:
-        recognized_by, results_recognized_by: a combination of columns that only this layout has.
-        columns, results: a mapping from field to column; every column in ``columns`` is required.
+        recognized_by, results_recognized_by: a combination of columns that only this layout has, in
+            the table of deliveries and in the table of results.
+        columns, results: a mapping from fields to columns. Every column in ``columns`` is required.
         extras: how the kinds of extras are stored. ``runs``: one column of runs for each kind.
             ``kind``: one column that names the kind. ``flags``: one column that marks each kind,
             and the runs in another column.
@@ -329,10 +330,10 @@ class _MatchRows:
         return runs_in(row[field], self.layout.columns[field], self.wrong)
 
     def _find_doubled_extras(self) -> None:
-        """Detect whether the batter's runs include the extras.
+        """Find out whether the batter's runs in this match include the extras.
 
-        A batter scores no runs off a wide, a bye or a leg bye. If the batter has at least as many
-        runs as there are extras on every such ball, the batter's runs include the extras.
+        A batter scores no runs off a wide, a bye or a leg bye. If on every such ball the batter's
+        runs are at least as many as the extras, the batter's runs include the extras.
         """
         contained = apart = unclear = 0
         for row in self._with_lines():
@@ -391,7 +392,7 @@ class _MatchRows:
         )
 
     def _exchange_teams(self, number: str, rows: Sequence[Row]) -> None:
-        """Exchange the teams of a super over if its batters batted for the other team before."""
+        """Exchange the teams of a super over if its batters had batted for the other team."""
         sides = {row["batter"]: row["batting_team"] for row in self.balls if row["innings"] in "12"}
         batted_for = {sides[row["batter"]] for row in rows if row["batter"] in sides}
         if batted_for == {rows[0]["bowling_team"]}:
@@ -549,7 +550,10 @@ class _MatchRows:
             facts["total"] = f"{score[0]}/{score[1]}"
 
     def _result_follows(self, scores: Sequence[tuple[int, int]]) -> bool:
-        """Return whether the result agrees with the scores. Rain then did not change the target."""
+        """Return whether the result agrees with the scores.
+
+        If it does, rain did not change the target.
+        """
         if len(scores) != _MAIN_INNINGS:
             return False
         margin, lead = self.draft.outcome.get("by", {}), scores[0][0] - scores[1][0]
@@ -564,7 +568,8 @@ def non_strikers(balls: Sequence[tuple[str, str]]) -> list[str | None]:
     is the batter of the previous pair who stayed in.
 
     Args:
-        balls: for each ball, the batter and the player who was out (empty if nobody was out).
+        balls: for each ball, the batter and the player who was out. The second name is empty if
+            nobody was out.
     """
     spans: list[list[tuple[str, str]]] = [[]]
     for ball in balls:

@@ -1,8 +1,8 @@
 """Decode the text of match files, and check JSON values, CSV fields and dates.
 
 The type of a JSON value is checked when the value is used. A parser that records line numbers takes
-several times as long as `json`. Matches are therefore parsed with `json`, and parsed a second time
-only to find the line of a wrong value.
+several times as long as `json`. Matches are therefore parsed with `json`. A match is parsed a
+second time only if a value is wrong and its line must be found.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MAX_OVER = 999
 """The highest over number accepted; the longest innings on record ended in its 336th over."""
 
 MAX_RUNS_A_BALL = 99
-"""The most runs accepted on one delivery, off the bat or as extras."""
+"""The most runs off the bat, and the most extras, that are accepted on one delivery."""
 
 WrongHere = Callable[[str], MatchFileError]
 """A function that creates an error with the number of the current line."""
@@ -154,7 +154,7 @@ def date_from(text: str, *, day_first: bool = True) -> datetime.date | None:
     Return ``None`` if the text is not a date, or if the year is before 1700.
 
     Args:
-        day_first: whether the day comes before the month in a date that ends with the year.
+        day_first: if the date ends with the year, whether the day comes before the month.
     """
     numbers = _NUMBERS.fullmatch(text.strip())
     month_match = _MONTH_NAMED.fullmatch(text.strip())
@@ -266,11 +266,14 @@ class JsonObject:
 
 
 def place_in_words(document: Json, path: JsonPath, nouns: Mapping[str | int, str]) -> str:
-    """Describe a path in words, for example ``innings 2, over 14, delivery 3: runs.batter ``.
+    """Describe a path in words, such as ``innings 2, over 14, delivery 3: runs.batter``.
+
+    The name of a field is followed by a space.
 
     Args:
-        nouns: the noun for one member of each list, by the list's key. If the noun is also a key of
-            the member and its value is an integer, the integer is used instead of the position.
+        nouns: a mapping from the key of each list to the noun for its members. Members are numbered
+            by position. If a member has an integer under a key that equals the noun, that integer
+            is its number.
     """
     words: list[str] = []
     node: Any = document
@@ -286,7 +289,7 @@ def place_in_words(document: Json, path: JsonPath, nouns: Mapping[str | int, str
 
 
 class DoubledKey(Exception):
-    """An object of a document has a key twice. ``line`` is the line of the second occurrence."""
+    """A JSON object has the same key twice. ``line`` is the line of the second occurrence."""
 
     def __init__(self, key: str, line: int | None = None) -> None:
         self.key = key
@@ -294,7 +297,7 @@ class DoubledKey(Exception):
 
 
 def unique_keys(pairs: list[tuple[str, Any]]) -> Json:
-    """Build a dictionary from pairs, as the ``object_pairs_hook`` of ``json.loads``.
+    """Build a dictionary from pairs. This function is an ``object_pairs_hook`` of ``json.loads``.
 
     Raises:
         DoubledKey: a key occurs twice. The error has no line, since `json` does not report it.
@@ -306,7 +309,7 @@ def unique_keys(pairs: list[tuple[str, Any]]) -> Json:
 
 
 class _LocatingDecoder(json.JSONDecoder):
-    """A decoder that decodes each value to a pair of its start position and its content."""
+    """A decoder that decodes each value to a pair: the value's start position and its content."""
 
     def __init__(self, text: str) -> None:
         super().__init__(parse_float=str, object_pairs_hook=self._unique)

@@ -32,11 +32,11 @@ _BOUNDS: Final = Bounds(
     answer=4 << 20,
 )
 _MEMORY_PER_BYTE: Final = 10
-"""Bytes of memory allowed for each byte of the file; no reader needs more."""
+"""The bytes of memory that are allowed for each byte of the file. No reader needs more."""
 
 
 def read_uploaded(path: str) -> Match:
-    """Call `attnlens.cricket.readers.read_match` in a separate process, and return the match.
+    """Read a match with `attnlens.cricket.readers.read_match` in a separate process, and return it.
 
     Raises:
         MatchFileError: `read_match` raised this error.
@@ -51,7 +51,7 @@ def read_uploaded(path: str) -> Match:
 
 
 def plain_match(path: str, report: Report) -> Any:
-    """Read a match and return it as JSON values; runs in the child process."""
+    """Read a match and return it as JSON values. This function runs in the child process."""
     from attnlens.cricket.readers import read_match
 
     del report
@@ -61,8 +61,8 @@ def plain_match(path: str, report: Report) -> Any:
 def to_plain(value: Any) -> Any:
     """Convert a match, or any value inside a match, to JSON values.
 
-    A tuple becomes a list. Any other compound value becomes an object with one key, the name of the
-    value's class.
+    A tuple becomes a list. Any other compound value becomes an object whose only key is the name of
+    the value's class.
     """
     kind = type(value).__name__
     if _CLASSES.get(kind) is type(value):
