@@ -130,12 +130,6 @@ def _add_train(commands: Commands) -> None:
         parser, ("--threads", 1, "number of threads (default: all cores)"), most=_MAX_THREADS
     )
     parser.option(
-        "--threads",
-        "N",
-        "number of threads (default: all cores)",
-        type=whole_number(1, _MAX_THREADS),
-    )
-    parser.option(
         "--state",
         "FILE",
         "the file in which the training state is saved after every epoch; if it "
