@@ -1,4 +1,4 @@
-"""The command line. Large libraries are imported only when a command needs them."""
+"""The command line of attnlens. Large libraries are imported only when a command needs them."""
 
 from __future__ import annotations
 
@@ -22,12 +22,14 @@ _NO_MEMORY = re.compile(
     "not enough memory|out of memory|allocate memory|failed to map segment|start new thread"
     "|_find_and_load.* NULL"  # an import that failed for lack of memory
 )
-"""Matches the messages of torch, the library loader and Python when memory runs out."""
+"""A pattern that matches the error messages of torch, Python and the library loader when there is
+not enough memory."""
 
 _COMPLETION = "--print-completion"
 _FILES = ("MATCH", "SRC", "FILE", "PATH", "RECORDING", "EXPLANATION.json", "TEXT", "CSV")
 _FOLDERS = ("FOLDER", "DIR")
-"""Placeholders for files or folders in the help, which shell completion completes as paths."""
+"""The placeholders in the help that stand for a file or for a folder. In their place, shell
+completion offers paths."""
 
 _REMOVED = {
     "completion": f"run `attnlens {_COMPLETION} bash` (or zsh, tcsh)",
@@ -47,7 +49,7 @@ _REMOVED = {
     "lab train --kind": "use --model",
     "over --overs-model": "use --model",
 }
-"""The removed commands and options of version 0.2, each with its replacement."""
+"""The commands and options of version 0.2 that were removed, and what to do instead of each."""
 
 
 _COMMANDS = {
@@ -58,7 +60,7 @@ _COMMANDS = {
     "models": "model_internals", "describe": "model_internals", "trace": "model_internals",
     "text": "model_internals", "lab": "lab", "schema": "explain",
 }  # fmt: skip
-"""For each command, the module of `attnlens.cli` that adds it."""
+"""The names of the commands. The value is the module of `attnlens.cli` that defines the command."""
 
 GROUPS = {
     "a match": "explain story predict whatif over match dashboard narrate check mcp",
@@ -66,7 +68,7 @@ GROUPS = {
     "lab": "lab",
     "others": "schema",
 }
-"""The commands in the order of the help, by the heading of their group."""
+"""The headings in the help, and the commands under each heading, in the order of the help."""
 
 
 def build_parser() -> Parser:
@@ -85,7 +87,10 @@ def build_parser() -> Parser:
 
 
 def _removed(words: Sequence[str]) -> str | None:
-    """Return a message with the replacement if the words contain a removed command or option."""
+    """Return a message that names the replacement of a removed command or option.
+
+    The result is ``None`` if ``words`` contains no removed command or option.
+    """
     for name, remedy in _REMOVED.items():
         *command, last = name.split()
         if last.startswith("--"):
@@ -98,7 +103,7 @@ def _removed(words: Sequence[str]) -> str | None:
 
 
 def _offer_completion(parser: Parser) -> None:
-    """Add shtab's option, which prints a completion script for a shell."""
+    """Add the option of the library shtab that prints a completion script for a shell."""
     import shtab
 
     shtab.add_argument_to(parser, _COMPLETION)
@@ -109,7 +114,7 @@ def _offer_completion(parser: Parser) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command.
+    """Run one command of the command line.
 
     Returns:
         the exit status: 0 for success; 1 for success with a negative answer; 2 for bad usage or bad
@@ -137,13 +142,13 @@ def _failed(error: Exception) -> int:
     if isinstance(error, AttnlensError):
         return complain(_with_remedy(error))
     if isinstance(error, BrokenPipeError):
-        # The reader of stdout has closed it.
+        # The program that read stdout, such as `head`, has closed it.
         drop(sys.stdout)
         return DONE
     if isinstance(error, OSError):
-        # If the disk is full, Python would report the unwritten rest of stdout again at exit.
+        # If the disk is full, part of stdout is unwritten. Python would report that again at exit.
         drop(sys.stdout)
-        # An error of stdout has no file name.
+        # An error in writing to stdout has no file name.
         no_room = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
         reason, name = error.strerror or error, error.filename or ("stdout" if no_room else None)
         location = f"{name}: " if name else ""
@@ -168,7 +173,7 @@ def _failed(error: Exception) -> int:
 def _run(words: list[str]) -> int:
     """Parse the words, run the command and return the exit status."""
     if not _has_folder():
-        # Without the folder, relative paths are invalid and torch cannot be loaded.
+        # Without a current folder, relative paths are invalid and torch cannot be loaded.
         return complain(
             "the current folder was deleted; change to another folder, and run the command again"
         )
@@ -189,7 +194,7 @@ def _run(words: list[str]) -> int:
 
 
 def _has_folder() -> bool:
-    """Whether the current working folder exists."""
+    """Return whether the current working folder still exists."""
     try:
         os.getcwd()
     except FileNotFoundError:
@@ -198,10 +203,10 @@ def _has_folder() -> bool:
 
 
 def _open_streams() -> None:
-    """Open a null device for each standard stream that was closed at the start.
+    """Open the null device for each standard stream that was closed before Python started.
 
-    Python represents such a stream as None. The streams are opened in the order of their numbers,
-    so that no other file gets one of these numbers.
+    In Python, a closed standard stream is None. The streams are opened in the order of their file
+    descriptors 0, 1 and 2. Otherwise another file could get one of these descriptors.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
@@ -209,7 +214,7 @@ def _open_streams() -> None:
 
 
 def _with_remedy(error: AttnlensError) -> str:
-    """Return the error's text, with a remedy if the reader of match files gave none."""
+    """Return the text of an error. If it is about a match file and has no remedy, add one."""
     from attnlens.cricket.errors import MatchFileError
 
     if not isinstance(error, MatchFileError) or error.remedy:

@@ -18,27 +18,28 @@ if TYPE_CHECKING:
     from attnlens.cricket.session import Session
 
 MAX_COUNT = 999_999
-"""The upper limit of options that are a count."""
+"""The largest accepted value of an option that is a number of things."""
 
 MAX_SEED = 2**63 - 1
 
 
 class Commands(Protocol):
-    """The object to which a command adds its parser."""
+    """A group of commands, to which each command adds its parser."""
 
     def add_parser(self, name: str, **settings: Any) -> Parser:
         """Add a parser for the command ``name``."""
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose error messages have one line.
+    """An argument parser that prints each error message on one line.
 
     Args:
         run: the function that runs the command with its options and returns the exit status.
 
     Attributes:
-        commands: the parsers of its commands, by name; empty if it has none.
-        groups: the names of the commands under each heading of the help; empty for one list.
+        commands: the parser of each command, by name. It is empty if there are no commands.
+        groups: for each heading of the help, the names of the commands under that heading. If it
+            is empty, the help shows all commands in one list.
     """
 
     def __init__(
@@ -52,19 +53,22 @@ class Parser(argparse.ArgumentParser):
             self.set_defaults(run=run)
 
     def option(self, name: str, metavar: str, text: str, **settings: Any) -> None:
-        """Add an argument with a value, shown as ``metavar``; ``text`` is its help."""
+        """Add an argument that has a value.
+
+        In the help, ``metavar`` stands for the value, and ``text`` describes the argument.
+        """
         self.add_argument(name, metavar=metavar, help=text, **settings)
 
     def flag(self, name: str, text: str) -> None:
-        """Add an option without a value; ``text`` is its help."""
+        """Add an option that has no value. Its help is ``text``."""
         self.add_argument(name, action="store_true", help=text)
 
     def error(self, message: str) -> NoReturn:
-        """Exit with one line on stderr and status 2."""
+        """Print the message as one line on stderr, and exit with status 2."""
         self.exit(complain(f"{message}; see `{self.prog} --help`"))
 
     def _print_message(self, message: str, file: Any = None) -> None:
-        """Print help; argparse itself would report success even if the disk is full."""
+        """Print the help. If that fails, raise an error, which argparse itself would ignore."""
         print(message, end="", file=file, flush=True)
 
     def all_arguments(self) -> Iterator[argparse.Action]:
@@ -74,7 +78,7 @@ class Parser(argparse.ArgumentParser):
             yield from parser.all_arguments()
 
     def format_help(self) -> str:
-        """Return the help, with the commands in groups."""
+        """Return the help, in which the commands are listed under the headings of ``groups``."""
         if not self.groups:
             return super().format_help()
         formatter = self._get_formatter()
@@ -98,11 +102,11 @@ class Parser(argparse.ArgumentParser):
         return formatter.format_help()
 
     def command_group(self, dest: str, *, required: bool = False) -> Commands:
-        """Add a group of commands; the name of the chosen command is stored in ``dest``."""
+        """Add a group of commands. The name of the chosen command becomes the option ``dest``."""
         group = self.add_subparsers(
             title="commands", metavar="COMMAND", dest=dest, required=required
         )
-        self.commands = group.choices  # by name; commands are added to it
+        self.commands = group.choices  # a dict by name; a command that is added later appears in it
         return group
 
 
@@ -191,7 +195,10 @@ _SHARED: Mapping[str, Any] = {
 
 
 def add_shared(parser: Parser, *names: str, **changes: Any) -> None:
-    """Add shared arguments by name; ``changes`` override their settings."""
+    """Add the named arguments, which several commands share.
+
+    ``changes`` override the usual settings of these arguments.
+    """
     for name in names:
         parser.add_argument(name, **{**_SHARED[name], **changes})
 
@@ -202,7 +209,10 @@ def add_formats(
     *,
     help_text: str = "the output format (default {})",
 ) -> None:
-    """Add ``--format``, whose default is the first format, and its short form ``--json``.
+    """Add the options ``--format``, ``--json`` and ``--ascii``.
+
+    The default of ``--format`` is the first of ``formats``. ``--json`` is short for
+    ``--format json``.
 
     Args:
         help_text: the help of ``--format``; ``{}`` is replaced by the default.
@@ -225,16 +235,18 @@ def add_formats(
 
 
 def given_options(options: argparse.Namespace, *names: str) -> dict[str, Any]:
-    """Return those of the named options that the user gave, by name."""
+    """Return the values of the named options, without the options that the user did not give."""
     values = {name: getattr(options, name) for name in names}
     return {name: value for name, value in values.items() if value is not None}
 
 
 def session_of(options: argparse.Namespace, cache: Path | None = None) -> Session:
-    """Return a session with the model and history of ``--model`` and ``--history``.
+    """Return a session with the model and the past matches that the user chose.
+
+    They are the values of ``--model`` and ``--history``.
 
     Args:
-        cache: a folder in which explanations are stored.
+        cache: a folder in which explanations are stored for later calls.
     """
     from attnlens.cricket.session import Session
 
@@ -242,12 +254,12 @@ def session_of(options: argparse.Namespace, cache: Path | None = None) -> Sessio
 
 
 def ball_of(session: Session, options: argparse.Namespace) -> tuple[Match, BallReference]:
-    """Return the match and the ball that ``MATCH``, ``--ball`` and ``--innings`` name.
+    """Return the match and the ball that the user named by ``MATCH``, ``--ball`` and ``--innings``.
 
-    If the name is ambiguous or no ball is named, the chosen ball is reported on stderr.
+    If several balls have this name, or no ball is named, report on stderr which ball is used.
 
     Raises:
-        AttnlensError: the file cannot be read, or has no such ball.
+        AttnlensError: the file cannot be read, or the match has no such ball.
     """
     from attnlens.cricket.match.naming import balls_of
 
@@ -263,7 +275,7 @@ def ball_of(session: Session, options: argparse.Namespace) -> tuple[Match, BallR
 
 
 def tell_names(match: Match, balls: Mapping[str, BallReference]) -> None:
-    """Report on stderr which ball was chosen for each ambiguous name."""
+    """For each name that fits several balls, report on stderr which of these balls was chosen."""
     from attnlens.cricket.match.naming import hint
 
     for name, ball in balls.items():

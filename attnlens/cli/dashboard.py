@@ -98,7 +98,10 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _first_page(matches: Matches, recordings: Recordings) -> str:
-    """Return the address of the only match or recording, or of the list if there are several."""
+    """Return the address of the page that opens first.
+
+    It is the page of the match or recording if there is only one, and otherwise the list.
+    """
     from attnlens.dashboard.pages import last_ball_link, match_link, recording_link
 
     if len(matches.permanent) == 1:
@@ -111,7 +114,10 @@ def _first_page(matches: Matches, recordings: Recordings) -> str:
 
 
 def _open(options: argparse.Namespace, matches: Matches, recordings: Recordings) -> None:
-    """Open the files of the command line, or else a simulated match, which is always the same."""
+    """Open the files that are named on the command line.
+
+    If no file is named, open a simulated match, which is the same in every run.
+    """
     from attnlens.cricket.readers import Growing, read_match, read_matches
     from attnlens.cricket.reference_inputs import sample_match
 
@@ -208,7 +214,7 @@ def _functions(options: argparse.Namespace) -> Functions:
     return Functions(
         read=read_uploaded,
         match=shown_match,
-        # The search field requests the players of all matches for each typed letter.
+        # Every letter typed into the search field requests the players of all matches.
         people=lru_cache(maxsize=_MAX_MATCHES)(shown_people),
         story=story,
         innings=every_ball,

@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 
 
 _POLL_SECONDS = 0.1
-"""Seconds between checks of the file."""
+"""The seconds between two checks of a followed match file."""
 
 _MAX_IDLE_SECONDS = 10_000_000
-"""The largest accepted waiting time in seconds."""
+"""The largest accepted value of ``--idle``, in seconds."""
 _FORMATS = ("text", "json", "heatmap", "summary", "prompt", "markdown", "html")
 
 
@@ -115,7 +115,10 @@ def add_explain(commands: Commands) -> None:
 
 
 def add_ball_options(parser: Parser, *, nargs: str | None = None) -> None:
-    """Add the options for ``nargs`` matches, the ball, the model and the outcome."""
+    """Add the options that choose the match, the ball, the model and the outcome.
+
+    ``nargs`` is the number of matches that the user may name, as in argparse.
+    """
     from attnlens.cricket.match.match import OUTCOMES, parse_outcome
 
     add_shared(parser, "match", nargs=nargs)
@@ -150,7 +153,7 @@ def add_schema(commands: Commands) -> None:
 def _run_schema(options: argparse.Namespace) -> int:
     from importlib.resources import files
 
-    # A test keeps this file equal to the types, which are slow to import.
+    # The types would give the same schema but are slow to import. A test compares both.
     text = files("attnlens.cricket.explain").joinpath("schema.json").read_text(encoding="utf-8")
     utf8_stdout()
     emit(text.rstrip("\n"), options.out)
@@ -210,10 +213,10 @@ def _check_form(options: argparse.Namespace) -> None:
 
 
 def explain_named_ball(options: argparse.Namespace) -> Explanation:
-    """Explain the ball named by the options.
+    """Explain the ball that the options name.
 
     Raises:
-        AttnlensError: the file, the ball or the checkpoint cannot be used.
+        AttnlensError: the match file, the ball or the model cannot be used.
     """
     session = session_of(options, cache=_answers_folder(options))
     match, reference = ball_of(session, options)
@@ -222,7 +225,7 @@ def explain_named_ball(options: argparse.Namespace) -> Explanation:
 
 
 def _answers_folder(options: argparse.Namespace) -> Path | None:
-    """Return the folder in which answers are stored; ``None`` if they are not stored."""
+    """Return the folder in which explanations are stored, or ``None`` if they are not stored."""
     if getattr(options, "no_cache", False):
         return None
     from pathlib import Path
@@ -270,7 +273,7 @@ def _export(options: argparse.Namespace) -> int:
 
 
 def _explain_all(options: argparse.Namespace) -> int:
-    """Explain every ball of a match or of one innings, as one JSON line each."""
+    """Explain every ball of a match or of one innings. Write each explanation as one JSON line."""
     from attnlens.cricket.match.naming import BallReference, innings_numbered
 
     session = session_of(options)
@@ -321,7 +324,7 @@ def _document(explanation: Explanation, form: str) -> str:
 
 
 def _prompt(explanation: Explanation, options: argparse.Namespace) -> str:
-    """Return the prompt as plain text, or as the JSON messages of an API."""
+    """Return the prompt as plain text, or as JSON messages for the API in ``--messages``."""
     import json
 
     from attnlens.cricket.pages.prompt import prompt_of
@@ -338,7 +341,8 @@ def check_follow(options: argparse.Namespace) -> None:
     """Check that the other options can be combined with ``--follow``.
 
     Raises:
-        InputError: an option conflicts with ``--follow``, or works only with it.
+        InputError: an option cannot be combined with ``--follow``, or it needs ``--follow``, which
+            was not given.
     """
     if not options.follow:
         if options.idle is not None:
@@ -366,10 +370,13 @@ def check_follow(options: argparse.Namespace) -> None:
 
 
 def follow(options: argparse.Namespace, show_page: Callable[[Explanation], int]) -> int:
-    """Follow a match until its file is unchanged for ``--idle`` seconds or the user stops.
+    """Read the file of a live match again and again, and print every new ball.
+
+    Stop when the file has not changed for ``--idle`` seconds, or when the user stops the command.
 
     Args:
-        show_page: prints the next ball's explanation, unless each ball is printed as one line.
+        show_page: the function that prints the explanation of the next ball as a page. It is not
+            used if each ball is printed as one line.
     """
     from attnlens.cricket.readers import Growing
 
@@ -405,7 +412,7 @@ def _report_news(
     """Print the balls bowled since the last check, and the forecast of the next ball."""
     if news.another:
         say(f"the file now contains another match: {news.match.match_id}")
-    # The balls of the first read of a match are not printed; only balls added later are.
+    # The balls that are in the file at the start are not printed. Only later balls are.
     past = first or news.another
     bowled = [
         _bowled(session.explain(news.match, ball=ball, evidence=False, outcome=options.outcome))
@@ -445,16 +452,16 @@ def _report_news(
 
 
 def in_lines(options: argparse.Namespace) -> bool:
-    """Whether each ball is printed as one line, not as a page."""
+    """Return whether each ball is printed as one line rather than as a page."""
     return options.format == "text" and not options.full and options.scale is None
 
 
 _MIN_LISTED_PROBABILITY = 0.03
-"""A line leaves out the outcomes with a smaller probability."""
+"""A forecast in one line leaves out every outcome with a smaller probability than this."""
 
 
 def _forecast(explanation: Explanation) -> str:
-    """Return a line with the forecast of the next ball and the win probability."""
+    """Return one line of text: the forecast of the next ball, and the win probability."""
     from attnlens.cricket.words.facts import OUTCOME_WORDS
     from attnlens.render.numbers import percent_seen
 
@@ -469,7 +476,10 @@ def _forecast(explanation: Explanation) -> str:
 
 
 def _bowled(explanation: Explanation) -> Json:
-    """Return a bowled ball as plain data, with the probability of its outcome in the forecast."""
+    """Return plain data about a bowled ball.
+
+    They include the probability that the model had given to the actual outcome.
+    """
     ball, prediction = explanation.ball, explanation.prediction
     expected = next(row for row in prediction.outcomes if row.outcome == prediction.actual)
     fields = ("innings", "index", "label", "batter", "bowler")

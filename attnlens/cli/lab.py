@@ -68,7 +68,11 @@ def add_lab(commands: Commands) -> None:
 
 
 def _add_counts(parser: Parser, *rows: tuple[str, int, str], most: int = MAX_COUNT) -> None:
-    """Add options with a whole number, given as name, smallest number and help."""
+    """Add options whose value is a whole number.
+
+    Each row is the name of an option, its smallest value and its help. ``most`` is the largest
+    value of all these options.
+    """
     for name, least, words in rows:
         parser.option(name, "N", words, type=whole_number(least, most))
 
@@ -125,7 +129,7 @@ def _add_train(commands: Commands) -> None:
         "balls take less time)"
     )
     _add_counts(parser, ("--head-balls", 1, head_balls))
-    # A very large number of threads would crash the process.
+    # An extremely large number of threads would crash the process.
     _add_counts(
         parser, ("--threads", 1, "number of threads (default: all cores)"), most=_MAX_THREADS
     )
@@ -338,7 +342,10 @@ def _add_heads(commands: Commands) -> None:
 
 
 def _add_matches(parser: Parser, *, sample: bool = False) -> None:
-    """Add the options of a measurement; if ``sample``, also the options for sampling balls."""
+    """Add the options of a command that measures a model on matches.
+
+    If ``sample`` is true, add the options that choose a sample of balls, too.
+    """
     add_shared(parser, "sources", "--model")
     if sample:
         add_shared(parser, "--history", nargs="+")
@@ -484,7 +491,10 @@ def _measure_held_out(
     *,
     digits: int | None = None,
 ) -> int:
-    """Measure the model on held-out matches; write a page, or JSON rounded to ``digits``."""
+    """Measure the model on held-out matches, and write the result in the format of ``--format``.
+
+    Figures in JSON are rounded to ``digits`` decimal places, if it is given.
+    """
     from attnlens.cricket.lab.figures import to_json
     from attnlens.cricket.lab.held_out import held_out
     from attnlens.cricket.session import Session

@@ -29,7 +29,8 @@ _KEY_NAMES = ("ATTNLENS_API_KEY", "OPENAI_API_KEY")
 _MAX_TEXT_BYTES = 200_000
 _MAX_DATA_BYTES = 1 << 26
 _LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1")
-"""Hosts that only this machine can reach; the MCP SDK rejects requests from web pages there."""
+"""The addresses that can be reached only from this machine. On these addresses, the MCP SDK
+rejects requests that come from web pages."""
 
 
 def add_narrate(commands: Commands) -> None:
@@ -140,7 +141,10 @@ def _run_narrate(options: argparse.Namespace) -> int:
 
 
 def _endpoint_at(url: str, model: str, **patience: float) -> Endpoint:
-    """Return the endpoint, with a key from the environment: a command line is visible to others."""
+    """Return the endpoint of the language model.
+
+    The API key is read from the environment, because other users can see a command line.
+    """
     from attnlens.llm.endpoint import Endpoint
 
     key = next((value for name in _KEY_NAMES if (value := os.environ.get(name, "").strip())), None)
@@ -193,7 +197,11 @@ def _run_check(options: argparse.Namespace) -> int:
 
 
 def _render_check(checked: SpotCheck) -> str:
-    """Return the number of read statements, and every statement that is not borne out."""
+    """Return the text that shows the result of a check.
+
+    It has the number of statements that could be read, and every statement except those that are
+    borne out by the data.
+    """
     parts = [f"{checked.read} of {len(checked.statements)} statements read"]
     for answer in ("not borne out", "not in the data", "not read"):
         rows = [_statement_lines(row) for row in checked.statements if row.answer == answer]
@@ -203,7 +211,9 @@ def _render_check(checked: SpotCheck) -> str:
 
 
 def _statement_lines(statement: Statement) -> str:
-    """Return a statement, the reason for its answer, and the nearest value in the data."""
+    """Return a text with a statement, the reason for its answer, and the nearest value in the
+    data.
+    """
     from attnlens.render.safe import clean
 
     nearest = "" if statement.nearest is None else f"; the data has {clean(statement.nearest)}"
@@ -212,7 +222,7 @@ def _statement_lines(statement: Statement) -> str:
 
 
 def _read(path: str, max_bytes: int) -> str:
-    """Read a file or a pipe as text."""
+    """Return the text of a file, or of stdin if the path is ``-``."""
     if path != "-":
         data = read_whole(path, max_bytes, remedy="give a text file")
     elif len(data := sys.stdin.buffer.read(max_bytes + 1)) > max_bytes:

@@ -84,11 +84,14 @@ def _run_predict(options: argparse.Namespace) -> int:
 
 
 def _rows(matches: Iterable[Match], session: Session) -> Iterator[Row]:
-    """Yield the rows of every match, sorted by date if ratings must be updated to that date."""
+    """Yield the rows of every match.
+
+    With ``--history``, the matches are sorted by date, because ratings change with the date.
+    """
     import datetime
 
     if session.history is not None:
-        # Ratings can only be updated forward, so all matches are read before the first prediction.
+        # Ratings can only be updated to a later date, so all matches are read and sorted first.
         matches = sorted(matches, key=lambda m: (m.date or datetime.date.min, m.match_id))
     number = 0
     for number, match in enumerate(matches, 1):
@@ -106,7 +109,7 @@ def _write_csv(rows: Iterator[Row], file: TextIO) -> None:
     from attnlens.cricket.predictor.window import COLUMNS
     from attnlens.render.safe import cell
 
-    first = list(islice(rows, 1))  # an error in the first row must not leave a lone header
+    first = list(islice(rows, 1))  # if the first row fails, do not write a header alone
     writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
     writer.writeheader()
     for row in chain(first, rows):
@@ -167,7 +170,7 @@ def _run_whatif(options: argparse.Namespace) -> int:
     from attnlens.cricket.explain.what_if_types import LAST, question_of
 
     question = question_of(options.set)
-    # Report a wrong name, or an output path that cannot be written, before loading torch.
+    # Loading torch is slow, so a wrong name or an unusable output path is reported before.
     check_files(options)
     from attnlens.cricket.match.naming import balls_of
     from attnlens.cricket.pages.ball_page import render_what_if
@@ -304,8 +307,9 @@ def _run_match(options: argparse.Namespace) -> int:
 def _check(
     matches: Iterator[Match], skipped: list[MatchFileError], options: argparse.Namespace
 ) -> int:
-    """List all doubts and, for a single match, unconfirmed fields; return 1 if a match is
-    refused.
+    """Write the doubts about every match, and return 1 if a match was refused.
+
+    If there is only one match, also write the fields that nothing in the file confirms.
     """
     from attnlens.cricket.match.match import UNWITNESSED
     from attnlens.cricket.match.scan import NO_CLAIM
@@ -315,7 +319,7 @@ def _check(
     for match in matches:
         number += 1
         doubted += bool(match.doubts)
-        # A table holds several matches, so the file name does not identify the match.
+        # The file may hold several matches, and then its name does not identify the match.
         stem = Path(match.source.rpartition("::")[2]).stem
         location = f"{match.source}:" + ("" if stem == match.match_id else f" {match.match_id}:")
         statements = {statement.field: statement for statement in match.statements}
@@ -359,7 +363,10 @@ def _doubt_data(
     match: str | None = None,
     statement: StatedField | None = None,
 ) -> Json:
-    """Return a doubt with the statement it contradicts, or a read error, as plain data."""
+    """Return plain data about a problem: a doubt about a match, or an error in reading its file.
+
+    ``statement`` is the statement in the file that the doubt contradicts, if there is one.
+    """
     return {
         **{"file": file, "line": None, "match": match},
         **{name: getattr(problem, name, None) for name in ("innings", "over", "ball")},

@@ -58,7 +58,7 @@ def _add_models_to_page(page: Page, models: Sequence[Json]) -> None:
 
 
 def _model_data(entry: ReferenceModel) -> Json:
-    """Describe a model, with the sizes of the weights included in attnlens."""
+    """Return plain data about a model. Its sizes are those of the weights in attnlens."""
     from attnlens.reference.symbolic.equations import sizes_of
 
     sizes = sizes_of(entry.loaded().module)

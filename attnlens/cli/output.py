@@ -1,4 +1,4 @@
-"""The output of commands: files that may be overwritten, formatting, and messages."""
+"""The output of commands: checks of output files, page settings, progress, and messages."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _BAD = 2
 
 
 def say(text: str, before: str = "") -> None:
-    """Print one line on stderr, without control characters that would affect the terminal."""
+    """Print one line on stderr, without the control characters that could affect a terminal."""
     from attnlens.render.safe import on_one_line
 
     _tell(f"{before}attnlens: {on_one_line(text)}\n")
@@ -40,19 +40,23 @@ def _tell(text: str) -> None:
 
 
 def drop(stream: TextIO) -> None:
-    """Discard the rest of a stream, which Python would otherwise try to write again at exit."""
+    """Discard the unwritten rest of a stream. Otherwise Python would try to write it at exit."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def complain(text: str) -> int:
-    """Print an error line on stderr over any progress line; return the exit status of bad input."""
+    """Print an error as one line on stderr, in place of a progress line if one is shown.
+
+    Returns:
+        the exit status for bad input.
+    """
     say(text, "\r\x1b[2K" if sys.stderr.isatty() else "")
     return _BAD
 
 
 def emit(text: str, out: str | None) -> None:
-    """Write a text and a line break to a file or to stdout."""
+    """Write a text and a line break to the file ``out``, or to stdout if ``out`` is ``None``."""
     if out is None:
         print(text, flush=True)
     else:
@@ -61,7 +65,11 @@ def emit(text: str, out: str | None) -> None:
 
 @contextmanager
 def opened(out: str | None, *, utf8: bool = True) -> Iterator[TextIO]:
-    """Yield stdout, in UTF-8 if ``utf8``; or a file, which replaces ``out`` once it is complete."""
+    """Yield the open stream to which a command writes.
+
+    If ``out`` is ``None``, the stream is stdout, which is set to UTF-8 if ``utf8`` is true.
+    Otherwise it is a temporary file, which replaces ``out`` when the block ends without an error.
+    """
     if out is None:
         if utf8:
             utf8_stdout()
@@ -72,20 +80,20 @@ def opened(out: str | None, *, utf8: bool = True) -> Iterator[TextIO]:
 
 
 def emit_json(data: Any, out: str | None) -> None:
-    """Write indented JSON to a file or to stdout."""
+    """Write indented JSON to the file ``out``, or to stdout if ``out`` is ``None``."""
     utf8_stdout()
     emit(render_json(data), out)
 
 
 def utf8_stdout() -> None:
-    """Set stdout to UTF-8, because JSON is UTF-8 on any terminal."""
+    """Set the encoding of stdout to UTF-8, which JSON requires on every terminal."""
     reconfigure = getattr(sys.stdout, "reconfigure", None)
     if reconfigure is not None:
         reconfigure(encoding="utf-8")
 
 
 def report_skipped(skipped: Sequence[MatchFileError]) -> None:
-    """Report each skipped file and the reason on stderr."""
+    """Report on stderr which files were skipped, and why."""
     if skipped:
         say(f"skipped {count(len(skipped), 'file')}:")
         for error in skipped:
@@ -93,10 +101,12 @@ def report_skipped(skipped: Sequence[MatchFileError]) -> None:
 
 
 def page(out: str | None) -> dict[str, Any]:
-    """Return the page settings for a terminal or for the file ``out``.
+    """Return the width of a page and whether it has colours.
 
-    The width is ``COLUMNS`` if set, else the terminal's width, else 100. Colour is used only on a
-    terminal that supports it, and not if NO_COLOR is set.
+    The page is for the file ``out``, or for the terminal if ``out`` is ``None``. Its width is the
+    environment variable ``COLUMNS``. If that is not set, the width of a terminal page is the
+    terminal's width if it is known, and every other page has 100 columns. A page has colours only
+    on a terminal that supports them, and only if the variable ``NO_COLOR`` is not set.
     """
     plain = out is not None and "COLUMNS" not in os.environ
     width = _PLAIN_WIDTH if plain else shutil.get_terminal_size((_PLAIN_WIDTH, 24)).columns
@@ -106,7 +116,7 @@ def page(out: str | None) -> dict[str, Any]:
 
 
 def serve_any_terminal() -> None:
-    """Replace characters that stdout cannot encode by similar ASCII characters."""
+    """Make stdout print similar ASCII characters for the characters that it cannot encode."""
     encoding = (sys.stdout.encoding or "ascii").lower()
     reconfigure = getattr(sys.stdout, "reconfigure", None)
     if reconfigure is not None and not encoding.startswith("utf"):
@@ -122,7 +132,7 @@ def _nearest(error: UnicodeError) -> tuple[str, int]:
 
 
 def progress(text: str) -> None:
-    """Show a temporary line on stderr, only on a terminal; an empty text clears it."""
+    """Show a temporary line on stderr if it is a terminal. An empty text clears the line."""
     if sys.stderr.isatty():
         from attnlens.render.safe import on_one_line
 
@@ -130,13 +140,16 @@ def progress(text: str) -> None:
 
 
 def progress_bar(done: int, total: int, counted: str) -> None:
-    """Show a temporary bar on stderr with the completed part of the work."""
+    """Show a temporary progress bar on stderr."""
     full = _BAR_COLUMNS * done // total
     progress(f"{'█' * full}{'░' * (_BAR_COLUMNS - full)} {done} of {total} {counted}")
 
 
 def since_now() -> Callable[[str], None]:
-    """Return a function that prints a permanent line on stderr with the seconds since this call."""
+    """Return a function that prints lines on stderr, which are not overwritten later.
+
+    Each line begins with the number of seconds since the call of `since_now`.
+    """
     started = time.perf_counter()
 
     def report(text: str) -> None:
@@ -154,9 +167,10 @@ def show(
     """Write the output in the format of ``--format``, and return the exit status of success.
 
     Args:
-        data: returns the data for ``json``.
-        render: returns the page for ``text``, given its width and whether to use colours.
-        documents: functions for other formats, by name.
+        data: a function that returns the data for the format ``json``.
+        render: a function that returns the page for the format ``text``. Its arguments are the
+            ``width`` of the page and ``color``, whether the page has colours.
+        documents: for each other format, a function that returns the text.
     """
     if options.format == "text":
         text = render(**page(options.out))
@@ -174,14 +188,16 @@ def show(
 
 
 def check_files(options: argparse.Namespace, *more: str) -> None:
-    """Check that the files of ``--out`` and ``more`` can be written and are not read as inputs.
+    """Check that the output files can be written and are not also inputs of the command.
+
+    The output files are the value of ``--out``, and the values of the options named in ``more``.
 
     Raises:
         InputError: as in `check_outputs`.
     """
 
     def read(*names: str) -> list[str]:
-        # In some commands the option is a count and not a file, such as the matches of `planted`.
+        # In some commands an option is a number and not a file, such as `planted --matches`.
         values = [getattr(options, name, None) for name in names]
         paths = [value for value in values if isinstance(value, str)]
         return paths + [path for value in values if isinstance(value, list) for path in value]
@@ -202,12 +218,12 @@ def check_outputs(
     """Check, before the work starts, that outputs can be written and are not also inputs.
 
     Args:
-        outputs: a mapping from an option to its file; ``None`` for an option that was not given.
-        sources: match files, folders and zips, or members of zips.
-        inputs: other files and folders that are read, such as checkpoints.
+        outputs: the output file of each option, or ``None`` if the option was not given.
+        sources: the sources of matches: match files, folders, zip files, and members of zip files.
+        inputs: the other files and folders that the command reads, such as checkpoints.
 
     Raises:
-        InputError: a file cannot be written, is also read, or is written twice.
+        InputError: an output file cannot be written, is also an input, or belongs to two options.
     """
     files = {option: path for option, path in outputs.items() if path is not None}
     for path in files.values():
@@ -230,13 +246,14 @@ def check_outputs(
 
 
 def _is_match_of(source: str, path: str) -> bool:
-    """Whether ``path`` is a match read from ``source``, or the info file of such a match."""
+    """Return whether ``path`` is a match file of ``source``, or the info file of such a match."""
     from attnlens.cricket.readers import INFO_SUFFIX, describes_matches
     from attnlens.cricket.readers.files import source_of
 
     location = str(source_of(source).path)
     info = f"{os.path.splitext(location)[0]}{INFO_SUFFIX}"
-    # Other files in a folder of matches, such as an earlier answer, may be overwritten.
+    # A folder of matches may also hold other files, such as an earlier output. These may be
+    # overwritten.
     return (
         _same(path, location)
         or (os.path.exists(path) and _same(path, info))
@@ -245,7 +262,7 @@ def _is_match_of(source: str, path: str) -> bool:
 
 
 def _same(path: str, other: str) -> bool:
-    """Whether two paths refer to the same file."""
+    """Return whether two paths refer to the same file."""
     try:
         return os.path.samefile(path, other)
     except OSError:  # one of them does not exist yet
@@ -253,7 +270,7 @@ def _same(path: str, other: str) -> bool:
 
 
 def _inside(path: str, folder: str) -> bool:
-    """Whether an existing file is inside a folder or its subfolders."""
+    """Return whether a path is an existing file in a folder or in one of its subfolders."""
     if not os.path.isfile(path) or not os.path.isdir(folder):
         return False
     above = os.path.realpath(folder)

@@ -48,13 +48,14 @@ _MODEL_HELP: Final = (
 )
 _FORMATS: Final = ("text", "html", "json", "md")
 _BEGINS: Final = b'{"model":'
-"""The start of each line in a file of several audits."""
+"""The first characters of every line in a file of several audits."""
 
 _MAX_TEXTS_BYTES: Final = 64 << 20
 
 _BASE_MEMORY: Final = 2 << 30
 _MEMORY_PER_BYTE: Final = 12
-"""Memory allowed per byte of a recording: 16-bit weights become 32-bit, in several copies."""
+"""The bytes of memory that may be used for each byte of a recording. Attention weights of 16 bits
+are converted to 32 bits, and several copies of them are made."""
 _MAX_CPU_SECONDS: Final = 240
 _MAX_SECONDS: Final = 120.0
 
@@ -127,7 +128,7 @@ def _add_path(parser: Parser, **more: Any) -> None:
 
 
 def _layers(text: str) -> list[int]:
-    """Parse layers such as ``2,7-9``."""
+    """Parse a list of layer numbers such as ``2,7-9``."""
     layers: list[int] = []
     for part in text.split(","):
         first, dash, last = part.partition("-")
@@ -155,10 +156,11 @@ def _run_audit(options: argparse.Namespace) -> int:
 def _of_model(
     options: argparse.Namespace, function: Callable[..., Any], **question: Any
 ) -> Iterator[Any]:
-    """Run one of the functions below on a model, and yield its result or results.
+    """Run ``function`` on the model that the user named, and yield each result.
 
-    Model files are untrusted and are opened in a separate process; ``module:function`` is the
-    user's own code and is not.
+    ``function`` is `audited`, `audited_texts` or `recorded`. Model files are not trusted, so it
+    runs in a separate process. If the model is named as ``module:function``, the code is the
+    user's own, and ``function`` runs in this process.
     """
     from attnlens.audits.loading import check_model, model_bounds
     from attnlens.child import answers_of_child
@@ -176,7 +178,7 @@ def _of_model(
 def audited(
     path: str, text: str | None, chosen: Json, format: str, drawn: Json, report: Report
 ) -> str | Json:
-    """Return the audit of a model in a format: plain data for ``json``, else a text."""
+    """Return the audit of a model: plain data if ``format`` is ``json``, and a text otherwise."""
     from attnlens.audits import audit
     from attnlens.render.audit import audit_markdown, audit_page, render_audit
 
@@ -201,7 +203,7 @@ def audited_texts(path: str, texts: list[str], chosen: Json, report: Report) -> 
 
 
 def recorded(path: str, text: str | None, out: str, report: Report) -> None:
-    """Run a model once and write the recording."""
+    """Run a model once, and write the recording of this run to ``out``."""
     from attnlens.audits.inputs import record_input
 
     model, inputs = _model_and_inputs(path, text, report)
@@ -209,7 +211,11 @@ def recorded(path: str, text: str | None, out: str, report: Report) -> None:
 
 
 def _model_and_inputs(path: str, text: str | None, report: Report) -> tuple[ModelSource, Any]:
-    """Return the model, and the text or the inputs that the function returned."""
+    """Return the model and its inputs.
+
+    The inputs are the given text or, if the model is named as ``module:function``, the inputs that
+    the function returned.
+    """
     from attnlens.audits.loading import load_model
 
     report("loading the model")
@@ -225,7 +231,7 @@ def _model_and_inputs(path: str, text: str | None, report: Report) -> tuple[Mode
 
 
 def _format_of(out: str | None) -> str:
-    """Return the format that the extension of ``out`` stands for."""
+    """Return the output format that the extension of ``out`` means."""
     ending = os.path.splitext(out or "")[1]
     formats = {"": "text", ".txt": "text", **{f".{name}": name for name in _FORMATS}}
     if ending.lower() not in formats:
@@ -238,7 +244,10 @@ def _format_of(out: str | None) -> str:
 
 
 def _audit_texts(options: argparse.Namespace) -> int:
-    """Audit texts one by one, writing each audit as a line of JSON."""
+    """Audit the texts one by one, and write each audit as one line of JSON.
+
+    Audits that the output file already has are not repeated.
+    """
     if options.text is not None or options.out is None or options.format not in (None, "json"):
         raise InputError(
             "--texts writes one JSON object per text to a file",
@@ -255,7 +264,7 @@ def _audit_texts(options: argparse.Namespace) -> int:
     if done == len(texts):
         return 0
     is_new = not os.path.exists(options.out)
-    # Without a buffer, no data remain to be written if the disk is full.
+    # With a buffer, unwritten data would remain if the disk is full.
     with writing(options.out), open(options.out, "ab", buffering=0) as file:
         if not lock(file.fileno()):
             raise InputError(
@@ -283,7 +292,7 @@ def _audit_texts(options: argparse.Namespace) -> int:
 
 
 def _append(file: FileIO, line: bytes) -> None:
-    """Write a complete line, or nothing if the disk is full."""
+    """Write a line at the end of the file. If an error occurs, remove the part that was written."""
     end, written = file.seek(0, os.SEEK_END), 0
     try:
         while written < len(line):
@@ -294,7 +303,7 @@ def _append(file: FileIO, line: bytes) -> None:
 
 
 def _audits_in(out: str, texts: list[str]) -> tuple[int, int]:
-    """Return the number of complete lines in an output file, and their length in bytes."""
+    """Return the number of complete lines in an output file, and their total length in bytes."""
     if not os.path.exists(out):
         return 0, 0
     with open(out, "rb+") as file:
@@ -306,7 +315,7 @@ def _audits_in(out: str, texts: list[str]) -> tuple[int, int]:
 
 
 def _text_of(line: bytes) -> str | None:
-    """Return the text that was audited in a line of JSON output, or None."""
+    """Return the audited text of one line of JSON output, or ``None`` if the line has none."""
     try:
         text: str | None = json.loads(line)["inputs"][0]["text"]
     except (ValueError, KeyError, IndexError, TypeError):
@@ -326,7 +335,8 @@ def _run_record(options: argparse.Namespace) -> int:
         raise InputError("no model was given", remedy="give PATH, or --from-qk FILE")
     from tempfile import TemporaryDirectory
 
-    # If the writing process is killed, its temporary files are removed with the folder.
+    # The temporary files are in a folder of their own. It is removed even if the process that
+    # writes them is killed.
     folder = os.path.dirname(os.path.abspath(options.out))
     with writing(options.out), TemporaryDirectory(dir=folder, prefix=".attnlens-") as beside:
         part = os.path.join(beside, "recording")
@@ -345,7 +355,7 @@ def _run_record(options: argparse.Namespace) -> int:
 
 
 def recorded_captured(path: str, out: str, report: Report) -> None:
-    """Write a recording of captured queries and keys."""
+    """Make a recording from the captured queries and keys in a file, and write it to ``out``."""
     from attnlens.recording.recording import recording_of_captured
 
     report("reading the queries and keys")
@@ -405,7 +415,7 @@ def view_page(path: str, name: str) -> str:
     """Return the page of a recording for the dashboard.
 
     Raises:
-        AttnlensError: the recording cannot be read, or needs more memory or time than allowed.
+        AttnlensError: the recording cannot be read, or needs more memory or time than is allowed.
     """
     page: str = _of_recording(path, page_of_recording, {"choice": {}, "name": name})
     return page
@@ -414,7 +424,7 @@ def view_page(path: str, name: str) -> str:
 def _of_recording(
     path: str, function: Callable[..., Any], question: Json, *, writes: bool = False
 ) -> Any:
-    """Run one of the functions below on a recording, in a separate process."""
+    """Run ``function`` on a recording in a separate process, and return its result."""
     from attnlens.child import Bounds, in_child
 
     bounds = Bounds(
@@ -431,7 +441,7 @@ def _of_recording(
 def page_of_recording(
     path: str, choice: Mapping[str, str | None], name: str, report: Report
 ) -> str:
-    """Return an HTML page with every heat map."""
+    """Return an HTML page with the heat maps of a recording."""
     from attnlens.attention.views import maps_data
     from attnlens.render.page import render_recording_page
 
@@ -443,7 +453,10 @@ def page_of_recording(
 def rows_of_recording(
     path: str, choice: Mapping[str, str | None], top: int, report: Report
 ) -> Json:
-    """Return the sites, and rows of the first site: by default, the last query of each head."""
+    """Return the sites of a recording, and the ``top`` strongest keys of queries.
+
+    By default these are the keys of the last query of each head, at the first site.
+    """
     from attnlens.attention.views import has_weights, rows_data, sites_data, weight_notes
 
     recording = _chosen_records(path, choice, report)

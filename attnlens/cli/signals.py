@@ -1,4 +1,4 @@
-"""Signals that end a command: it stops as after Ctrl-C and leaves no partial files."""
+"""Handle the signals that end a command, so that it deletes its partial files first."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _AGAIN_SECONDS: Final = 0.02
 
 
 class Terminated(KeyboardInterrupt):
-    """The signal ``number`` asked this process to end."""
+    """The process received a signal to end, which has this ``number``."""
 
     def __init__(self, number: int) -> None:
         super().__init__()
@@ -30,10 +30,11 @@ class Terminated(KeyboardInterrupt):
 
 @contextmanager
 def ending_in_order() -> Iterator[None]:
-    """Turn signals inside this ``with`` block into exceptions, so that partial files are deleted.
+    """In a ``with`` block, raise `Terminated` when the process receives `SIGTERM` or `SIGHUP`.
 
-    After the block, the process ends by the same signal, as the sender expects. Signals that are
-    ignored (``nohup``) or already have a handler are left unchanged.
+    The exception lets the command delete its partial files. After the block, the process ends by
+    the same signal, as the sender expects. A signal is not handled here if the process ignores it,
+    as ``nohup`` does for `SIGHUP`, or if it already has a handler.
     """
     numbers = [getattr(signal, name) for name in _ENDING if hasattr(signal, name)]
     in_main_thread = threading.current_thread() is threading.main_thread()
@@ -60,8 +61,8 @@ def ending_in_order() -> Iterator[None]:
 def end_at_once() -> None:
     """Restore the default effect of `SIGTERM` and `SIGHUP`, which end the process.
 
-    This is for servers, which write no files: an exception in an event loop would print a
-    traceback.
+    Servers use this. They write no files that would have to be deleted, and an exception in their
+    event loop would print a traceback.
     """
     for name in _ENDING:
         number = getattr(signal, name, None)
@@ -74,9 +75,10 @@ def _terminate(number: int, _: FrameType | None) -> NoReturn:
 
 
 def _raise_again(otherwise: Hook) -> Hook:
-    """Return a hook that sends a dropped signal again shortly afterwards.
+    """Return a hook that sends a signal again if Python has dropped its exception.
 
-    Python drops an exception raised while an object is being freed, including that of Ctrl-C.
+    Python drops every exception that is raised while an object is freed, even that of Ctrl-C.
+    ``otherwise`` is the hook for all other exceptions.
     """
 
     def hook(dropped: UnraisableHookArgs) -> None:
@@ -90,7 +92,7 @@ def _raise_again(otherwise: Hook) -> Hook:
 
 
 def _signal_main_thread(number: int) -> None:
-    """Signal the main thread, even if it is sleeping or waiting."""
+    """Send a signal to the main thread, even if that thread is sleeping or waiting."""
     main = threading.main_thread().ident
     if hasattr(signal, "pthread_kill") and main is not None:
         signal.pthread_kill(main, number)
