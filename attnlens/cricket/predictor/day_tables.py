@@ -346,8 +346,8 @@ def _sum(counts: Sequence[Integers | Floats32]) -> Floats:
 
 
 def _corrected(expected: Floats, ratio: Floats) -> Floats:
-    """Multiply expected counts ``(3, 11)`` by a ratio, and rescale each phase to its number of
-    balls.
+    """Multiply expected counts ``(3, 11)`` by a ratio. The number of balls in a phase stays the
+    same.
     """
     corrected = expected * ratio
     balls, sums = (counts.sum(1, keepdims=True) for counts in (expected, corrected))

@@ -254,9 +254,7 @@ class Ratings:
         return vector
 
     def of_sides(self, match: Match, batting: str, bowling: str) -> Floats32:
-        """Return the sum of the ground's, competition's, era's and both sides' ratings,
-        ``(11,)``.
-        """
+        """Return the summed ratings of the ground, competition, era and both sides, ``(11,)``."""
         keys = {
             "venue": venue_key(match),
             "batting_team": team_key(match, batting),

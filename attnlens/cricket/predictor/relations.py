@@ -1,7 +1,7 @@
-"""Relations of past balls to the current ball, and attention with a learnable bias per relation.
+"""Relations between past balls and the current ball, and attention biased by these relations.
 
-Relations are computed from *visible* balls only. Hiding a ball therefore also removes its effect on
-the relations of neighbouring balls. The logits are
+Relations are computed from *visible* balls only. If a ball is hidden, its effect on the relations
+of neighbouring balls therefore disappears too. The biases ``B`` are learnt. The logits are
 ``logits[h, i, j] = q_i · (k_j + p_{i-j}) / √d_k + Σ_r B[h, r] · relation_r(i, j)``.
 """
 
@@ -30,27 +30,28 @@ RELATIONS: Final[tuple[str, ...]] = (
     "same_matchup",
     "same_stand",
 )
-"""The names of the relations, in the order of every relation axis."""
+"""The names of the relations, in the order of every tensor axis over relations."""
 
 RECENCY: Final = RELATIONS.index("recency")
 
 MIN_WEIGHT: Final = 1e-9
-"""A lower bound on the null key's weight in a counting head, so that its logarithm is finite."""
+"""The lower bound of the null key's weight in a counting head. It keeps the logarithm finite."""
 
 _CLUSTER_REACH: Final = 3
-"""A boundary is in a cluster if another boundary is at most this number of balls away."""
+"""A boundary belongs to a cluster if another boundary is at most this number of balls away."""
 
 
 Batch: TypeAlias = dict[str, Any]
-"""The predictor's input or a part of it: nested tensors and `Balls` by name."""
+"""The predictor's input, or a part of it: a nested dict of tensors and `Balls`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Balls:
     """A sequence of balls as integers and flags, each ``(batch, ball)``.
 
-    ``ball_in_over`` counts from 1. Equal player numbers mean the same player. The last three fields
-    are set only for past balls. ``last_in_over`` is true if the next delivery is in another over.
+    ``ball_in_over`` counts from 1. Players have numbers, and equal numbers mean the same player.
+    The last three fields are set only for past balls. ``last_in_over`` is true if the next delivery
+    belongs to another over.
     """
 
     index: Tensor
@@ -79,12 +80,12 @@ def mapped(value: Any, change: Callable[[Tensor], Any]) -> Any:
 
 
 def take(value: Any, rows: slice | list[int]) -> Any:
-    """Return the same structure with only ``rows`` of the second axis of every tensor."""
+    """Return the same structure, in which every tensor has only ``rows`` of its second axis."""
     return mapped(value, lambda tensor: tensor[:, rows])
 
 
 def neighbours(flags: Tensor, reach: int) -> Tensor:
-    """Return whether another ball at most ``reach`` balls away has its flag set.
+    """Return, for each ball, whether another ball within ``reach`` balls has its flag set.
 
     ``flags`` and the result are ``(..., ball)``.
     """
@@ -99,8 +100,9 @@ def relate(query: Balls, key: Balls, visible: Tensor) -> Tensor:
     """Return the relations of every past ball in ``key`` to every ball in ``query``.
 
     Returns:
-        ``(batch, query, key, len(RELATIONS))`` floats. Recency is minus the distance in deliveries;
-        the other relations are 0 or 1. All are 0 where ``visible (batch, query, key)`` is false.
+        Floats ``(batch, query, key, len(RELATIONS))``. Recency is minus the distance in deliveries.
+        The other relations are 0 or 1. All relations are 0 where ``visible``, a mask
+        ``(batch, query, key)``, is false.
     """
     if key.wicket is None or key.boundary is None or key.last_in_over is None:
         raise ValueError(
@@ -129,8 +131,8 @@ def relate(query: Balls, key: Balls, visible: Tensor) -> Tensor:
         same_bowler & same_batsman & visible,
         same_stand & visible,
     )
-    # The relation is the last axis, but each relation's table is contiguous in memory, so that
-    # later operations read memory in order.
+    # Although the relation is the last axis, each relation's table is contiguous in memory. Later
+    # operations then read memory in order.
     table = torch.empty(
         len(visible), len(columns), *visible.shape[1:], dtype=torch.float32, device=visible.device
     )
@@ -140,14 +142,14 @@ def relate(query: Balls, key: Balls, visible: Tensor) -> Tensor:
 
 
 def relate_overs(table: Tensor, visible: Tensor, membership: Tensor, query_over: Tensor) -> Tensor:
-    """Return the relations of every earlier over to every query.
+    """Return the relations between every earlier over and every query.
 
-    The result is ``(batch, query, over, relation)``. The value for an over is the share of its
-    visible balls that have the relation. Recency is minus the distance in overs.
+    The result is ``(batch, query, over, relation)``. An over's value for a relation is the share of
+    its visible balls that have the relation. Its recency is minus the distance in overs.
 
     Args:
         table: the result of `relate`.
-        membership: the over of each past ball, one-hot ``(batch, key, over)``.
+        membership: the over of each past ball as a one-hot vector, ``(batch, key, over)``.
         query_over: the over of each query ``(batch, query)``.
     """
     counted = (table.movedim(-1, 1) @ membership[:, None]).movedim(1, -1)
@@ -161,22 +163,23 @@ def relate_overs(table: Tensor, visible: Tensor, membership: Tensor, query_over:
 def visible_overs(
     balls: Balls, visible: Tensor, overs: int
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Find the distinct sets of visible balls among the overs of all queries.
+    """Find the distinct sets of visible balls that the overs of all queries have.
 
-    Most masks leave most overs unchanged, so there are few distinct sets. A slot is a delivery's
-    position in its over. A key that belongs to no over (padding) has no slot.
+    Each distinct set needs to be summarised only once. There are few distinct sets, because most
+    masks leave most overs unchanged. A *slot* is the position of a delivery in its over. Padding
+    keys belong to no over and have no slot.
 
     Returns:
-        For every distinct set: its row in the batch ``(set,)``, the key in each slot
-        ``(set, slot)``, and whether that key is visible (same shape). The last item is the number
-        of each over's set ``(batch * query * over,)``.
+        Four tensors. The first three describe every distinct set: its row in the batch ``(set,)``,
+        the key in each slot ``(set, slot)``, and whether that key is visible ``(set, slot)``. The
+        last tensor is the number of the set of each over ``(batch * query * over,)``.
     """
     batch, queries, keys = visible.shape
     device = visible.device
     slots = int(balls.ball_in_over.max())
     slot = balls.ball_in_over - 1
     over_index = torch.where((balls.over < overs) & (balls.over >= 0), balls.over, overs)
-    # A key that belongs to no over is put into an extra over, which is then removed.
+    # Keys that belong to no over are collected in an extra over, which is then removed.
     flat = torch.zeros(batch, overs + 1, slots, dtype=torch.long, device=device)
     row = torch.arange(batch, device=device)[:, None].expand(batch, keys)
     key_number = torch.arange(keys, device=device).expand(batch, keys)
@@ -199,12 +202,13 @@ def visible_overs(
 
 
 STARTING_PATTERNS: Final[tuple[str, ...]] = ("recency", "same_bowler", "same_batsman")
-"""The relations whose biases heads 0, 1 and 2 start with; the biases of further heads start
-at zero.
+"""The relations for which heads 0, 1 and 2, in this order, start with a bias.
+
+All other biases start at zero.
 """
 
 WINDOWS: Final[dict[str, int]] = {"last_12": 12, "last_24": 24}
-"""Restrictions of a head by distance: the number of past balls to which the head may attend."""
+"""Names of restrictions by distance, with the number of past balls to which a head may attend."""
 
 
 def starting_table(heads: int) -> Tensor:
@@ -216,13 +220,13 @@ def starting_table(heads: int) -> Tensor:
 
 
 def restriction(relations: Tensor, name: str | None) -> Tensor:
-    """Return which keys a head may see if it is restricted to a relation or to one of `WINDOWS`.
+    """Return the keys that a head may see if it is restricted to a relation or to one of `WINDOWS`.
 
     Args:
         relations: the result of `relate`, ``(batch, query, key, relation)``.
 
     Returns:
-        A boolean mask ``(batch, query, key)``.
+        A boolean mask ``(batch, query, key)``, true for a key that the head may see.
     """
     if name is None:
         return torch.ones_like(relations[..., 0], dtype=torch.bool)
@@ -236,17 +240,20 @@ class RelationAttention(nn.Module):
 
     Args:
         hidden_dim: the width of queries, keys and output.
-        num_heads: the number of heads; each has ``max(1, hidden_dim // num_heads)`` columns.
-        reach: the number of distances that have their own position vector (0: none).
+        num_heads: the number of heads. By default, each head has
+            ``max(1, hidden_dim // num_heads)`` columns.
+        reach: the number of distances that have a position vector. If it is 0, there are no
+            position vectors.
         own: whether a query may attend to itself, as the last key.
-        head_dim: the number of columns per head, to override the default.
-        null: if given, the heads count balls, and this is the initial logit of their null keys. A
-            null key is an additional last key with a learnable logit. The output of a head is minus
-            the logarithm of the weight on the null key, and no values are used. A head that attends
-            evenly to n balls gives the null key the weight ``1 / (1 + n e^-null)``, so the output
-            grows with n. Hiding a ball of weight w changes the output by ``log(1 - w)``.
-        only: the relation (or member of `WINDOWS`) that each head is restricted to, or ``None``.
-            Heads beyond the end of this sequence see every key.
+        head_dim: the number of columns of each head, instead of the default.
+        null: if this is given, the heads count balls. A counting head has a *null key*: an
+            additional last key with a learnable logit, whose initial value is ``null``. The output
+            of a counting head is minus the logarithm of the weight on the null key; there are no
+            value vectors. If the head attends evenly to n balls, the null key has the weight
+            ``1 / (1 + n e^-null)``, so the output grows with n. Hiding a ball of weight w changes
+            the output by ``log(1 - w)``.
+        only: for each head, the relation or the member of `WINDOWS` to which it is restricted, or
+            ``None``. Heads beyond the end of this sequence see every key.
     """
 
     def __init__(
@@ -291,13 +298,15 @@ class RelationAttention(nn.Module):
             query: ``(batch, query, hidden_dim)``.
             key: the past balls, ``(batch, key, hidden_dim)``.
             relations: ``(batch, query, key, relation)``.
-            hidden: a boolean mask, broadcastable to ``(batch, head, query, key)``.
-            distance: the distance of each key from the query, from 1, ``(batch, query, key)``.
+            hidden: a boolean mask that is true for hidden keys. It must broadcast to
+                ``(batch, head, query, key)``.
+            distance: the distance between each key and the query, ``(batch, query, key)``. The
+                previous ball has distance 1.
 
         Returns:
             The output ``(batch, query, hidden_dim)`` and the weights ``(batch, head, query, key)``.
-            With ``own`` or a null key, the weights have one more key at the end: the query itself,
-            or the null key.
+            If ``own`` is true or if there is a null key, the weights have one more key at the end:
+            the query itself, or the null key.
         """
         heads = self.num_heads
         q = step("Q", split_heads(self.to_query(query), heads), "queries")
@@ -311,7 +320,7 @@ class RelationAttention(nn.Module):
             by_distance = torch.einsum("bhqd,hpd->bhqp", q, self.position)
             position = (distance - 1).clamp(0, self.position.shape[1] - 1)[:, None]
             content = content + by_distance.gather(-1, position.expand(-1, heads, -1, -1))
-        # This computes content + relations @ bias.T in one pass over memory.
+        # This is content + relations @ bias.T, computed in one pass over memory.
         table = self.bias.expand(len(relations), -1, -1)
         columns = relations.movedim(-1, 1).flatten(2)
         logits = torch.baddbmm(content.flatten(2), table, columns).view(content.shape)
@@ -325,7 +334,7 @@ class RelationAttention(nn.Module):
             weights = hidden_softmax(logits, hidden)
             weights = self.probe(weights, content, bias)
         else:
-            # The last key is never hidden, so every row has a visible key.
+            # The last key is never hidden, so every row has at least one visible key.
             weights = torch.cat([logits.masked_fill_(hidden, -math.inf), last], -1).softmax(-1)
             if self.probe.watched:
                 nothing = torch.zeros_like(last)
@@ -344,7 +353,7 @@ class RelationAttention(nn.Module):
         return self.to_output(join_heads(attended)), weights
 
     def _last_key(self, q: Tensor, query: Tensor) -> Tensor | None:
-        """Return the logit ``(batch, head, query, 1)`` of the query itself or of the null key."""
+        """Return the logit of the query itself or of the null key, ``(batch, head, query, 1)``."""
         if self.null is not None:
             return self.null[:, None, None].expand(*q.shape[:-1], 1)
         if not self.own:
@@ -357,7 +366,7 @@ class RelationAttention(nn.Module):
 
 
 def counted(weights: Tensor) -> Tensor:
-    """Return the output of counting heads, ``(..., 1)``, from their weights ``(..., key)``.
+    """Compute the output of counting heads, ``(..., 1)``, from their weights ``(..., key)``.
 
     The last key must be the null key.
     """
@@ -365,16 +374,17 @@ def counted(weights: Tensor) -> Tensor:
 
 
 def feed_forward(hidden_dim: int, dropout: float) -> nn.Sequential:
-    """Return a feed-forward network of two layers; the hidden layer is twice as wide."""
+    """Return a feed-forward network of two layers, with ``2 * hidden_dim`` hidden units."""
     first, second = nn.Linear(hidden_dim, 2 * hidden_dim), nn.Linear(2 * hidden_dim, hidden_dim)
     return nn.Sequential(first, nn.GELU(), nn.Dropout(dropout), second)
 
 
 class RelationBlock(nn.Module):
-    """Attention, then a feed-forward network, each with a residual connection (pre-norm).
+    """An attention layer and a feed-forward network, each pre-norm with a residual connection.
 
-    ``attention`` holds the arguments of `RelationAttention`. Counting heads have neither the
-    feed-forward network nor the residual connection: their counts are the whole output.
+    ``attention`` holds the arguments of `RelationAttention`. If the heads count balls, the block
+    has neither the feed-forward network nor residual connections, and its output is computed from
+    the counts alone.
     """
 
     def __init__(
@@ -402,7 +412,7 @@ class RelationBlock(nn.Module):
         hidden: Tensor,
         distance: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """Compute the attention as in `RelationAttention`, after normalising query and key."""
+        """Normalise query and key, and compute the attention as in `RelationAttention`."""
         attended, weights = self.attention(
             self.query_norm(query), self.query_norm(key), relations, hidden, distance
         )

@@ -1,4 +1,4 @@
-"""The names and windows of scales, heads and relations in words, and the past balls of a window."""
+"""The scales and their windows, names of heads and relations, and the class `WindowBall`."""
 
 from __future__ import annotations
 
@@ -16,24 +16,26 @@ SCALES: Final[dict[str, int]] = {
     "long": 20,
     "whole": 10_000,
 }
-"""The window of each scale: the number of deliveries with the current one, or of earlier
-overs for ``long``.
+"""The window of each scale.
+
+It is a number of deliveries, the current one included. For ``long``, it is a number of earlier
+overs.
 """
 
 WINDOWED: Final = SCALE_NAMES[:4]
-"""The scales that see only a window of balls or overs."""
+"""The scales that do not see the whole innings, but only a window of balls or overs."""
 
 RECENT: Final = SCALES["medium"] - 1
 """The number of balls before the current one that count as recent."""
 
 SHORT_HISTORY: Final = 12
-"""An innings with fewer preceding balls than this has a short history."""
+"""A ball has a short history if fewer balls than this were bowled before it in the innings."""
 
 UNNAMED: Final = "learned"
-"""The pattern of a head that started training without a built-in pattern."""
+"""The name for the pattern of a head that started training without a built-in pattern."""
 
 UNSPECIALISED: Final = "unspecialised"
-"""The name of a head that passed the tests of no relation."""
+"""The name of a head whose behaviour passed the tests of none of the relations."""
 
 QUESTIONS: Final[dict[str, str]] = {
     "recency": "where is the momentum now",
@@ -50,7 +52,7 @@ QUESTIONS: Final[dict[str, str]] = {
     "last_24": "how have the last 24 balls gone",
     UNNAMED: "free to learn its own",
 }
-"""The question that each relation answers, and the question for a head without a relation."""
+"""The question that a head with each relation answers, and words for a head without a relation."""
 
 RELATION_BALLS: Final[dict[str, str]] = {
     "same_bowler": "this bowler's balls",
@@ -63,7 +65,7 @@ RELATION_BALLS: Final[dict[str, str]] = {
     "wicket_adjacent": "wickets and the balls beside them",
     "boundary": "fours and sixes",
 }
-"""The balls that a head may attend to if it is restricted to a relation or to the last balls."""
+"""For each restriction of a head, the balls to which the head may attend, in words."""
 
 SCALE_QUESTIONS: Final[dict[str, str]] = {
     "micro": "the current over",
@@ -77,15 +79,14 @@ SHARES: Final[tuple[str, ...]] = (
     *("same_over", "same_bowler", "same_batsman", "same_matchup"),
     *("boundary", "wicket_adjacent", "boundary_cluster", "over_boundary", "same_stand"),
 )
-"""The relations whose share of the attention is compared with their share under uniform
-attention.
+"""The relations for which two shares are compared: of the attention, and of uniform attention.
 """
 
 
 class WindowBall(NamedTuple):
-    """A past ball, with its relations to the current ball.
+    """A past ball and its relations to the current ball.
 
-    ``relations`` has only names of `SHARES`.
+    ``relations`` contains only names from `SHARES`.
     """
 
     index: int  # type: ignore[assignment]  # tuple.index is not needed here
@@ -115,7 +116,7 @@ def head_name(scale: str, number: int) -> str:
 
 
 def head_id(scale: str, number: int) -> str:
-    """Return an id such as ``whole-0``, which is `head_name` in a form for URLs."""
+    """Return an id such as ``whole-0``, which is the `head_name` in a form that suits URLs."""
     return f"{scale}-{number}"
 
 
@@ -125,7 +126,7 @@ def relation_words(name: str) -> str:
 
 
 def head_words(number: int, earned: str | None) -> str:
-    """Return ``head 2 (same batsman)``, or ``head 2`` if the head has no name from measurements."""
+    """Return ``head 2 (same batsman)``, or ``head 2`` if no relation describes the head."""
     if earned is None or earned == UNSPECIALISED:
         return f"head {number}"
     return f"head {number} ({relation_words(earned)})"

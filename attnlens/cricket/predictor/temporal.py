@@ -1,8 +1,9 @@
-"""The encoders of the predictor: within a ball, and over the balls before it.
+"""The predictor's two encoders: one for the ball itself, and one for the balls before it.
 
-Within a ball, named nodes hold the facts that are known before the ball. The nodes form layers,
-which are read from the top down. Past balls are read by five scales, whose heads have built-in
-biases. Each head of the scale ``whole`` is restricted to one relation over the whole innings.
+The first encoder reads named nodes, which hold the facts that are known before the ball. The nodes
+form layers, which are read from the top down. The second encoder reads past balls at five scales.
+The heads of four scales have built-in biases. Each head of the fifth scale, ``whole``, sees all
+balls of the innings that have one relation.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from attnlens.reference.attention import hidden_softmax, unflattened
 
 
 class LayerAttention(nn.Module):
-    """One layer of the ball graph: the layer above attends to the nodes of this layer."""
+    """One layer of the ball graph. The layer above attends to the nodes of this layer."""
 
     def __init__(self, hidden_dim: int, nodes: tuple[str, ...], dropout: float) -> None:
         super().__init__()
@@ -53,10 +54,10 @@ class LayerAttention(nn.Module):
         """
         nodes = step("X", nodes, "the layer's nodes")
         query = step("q", self.question + self.from_above(above), "what the layer is asked")
-        # (W n) · q = n · (Wᵀ q), which takes one product per ball instead of one per node.
+        # (W n) · q = n · (Wᵀ q) needs one product with W per ball instead of one per node.
         scores = query @ self.to_key.weight
-        # Matrix products with few rows are slow, above all in the backward pass. A sum of products
-        # is faster here.
+        # Matrix products with few rows are slow, especially in the backward pass. A sum of
+        # elementwise products is faster here.
         logits = (nodes * scores[..., None, :]).sum(-1) * query.shape[-1] ** -0.5
         weights = step("a", self.probe(hidden_softmax(logits, hidden)), "attention to nodes")
         answer = self.to_value((weights[..., None] * nodes).sum(-2)) + above
@@ -103,7 +104,7 @@ class WithinBallEncoder(nn.Module):
     def node(self, name: str, features: Tensor, is_known: Tensor | None = None) -> Tensor:
         """Return a node's vector ``(..., hidden_dim)`` from its features ``(..., size)``.
 
-        If ``is_known`` ``(...)`` is false, the learnt vector for "unknown" is returned instead.
+        Where ``is_known`` ``(...)`` is false, the result is the learnt vector for "unknown".
         """
         value: Tensor = self.features[name](features)
         if is_known is not None:
@@ -113,9 +114,10 @@ class WithinBallEncoder(nn.Module):
     def forward(self, nodes: Mapping[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
         """Return the ball's vector ``(..., hidden_dim)`` from its nodes, and the attention weights.
 
-        Layers are read from the top down; a layer without a node in ``nodes`` is skipped. The
-        weights over a layer's nodes are ``(..., node)``, under the name of the layer. The weights
-        over the layers are ``(..., layer)``, under ``layers``. The weight of a skipped layer is 0.
+        Layers are read from the top down. A layer is skipped if none of its nodes is in ``nodes``.
+        The dictionary of weights has a key for each layer, with the weights over its nodes
+        ``(..., node)``. Its key ``layers`` has the weights over the layers ``(..., layer)``, in
+        which a skipped layer has the weight 0.
         """
         empty = torch.zeros_like(next(iter(nodes.values())))
         above, rows, weights, absent = empty, [], {}, []
@@ -148,7 +150,8 @@ _COUNTED: Final = (
     *("over_boundary", "wicket_adjacent", "boundary"),
 )
 WHOLE_RELATIONS: Final = tuple(relation for relation in _COUNTED for _ in range(2))
-"""The relation to which each head of the scale ``whole`` is restricted, two heads for each."""
+"""The relation to which each head of ``whole`` is restricted. Each relation has two heads.
+"""
 
 _WHOLE_HEAD_DIM: Final = 8
 _NULL: Final = 1.5
@@ -159,16 +162,16 @@ _MAX_BALL_IN_OVER: Final = 20
 
 
 class TemporalEncoder(nn.Module):
-    """An encoder over a window of balls, in which the last ball is the query.
+    """An encoder of a window of balls. The last ball of the window is the query.
 
     Args:
         ball_dim: the size of a ball vector.
         hidden_dim: the width of the encoder.
         num_heads: the number of heads. Heads 0, 1 and 2 start with biases for recency, same bowler
             and same batsman; the other heads start without a bias.
-        num_layers: the number of layers. With one layer, each attention weight belongs to one ball.
-            With more layers, the keys are mixtures of past balls.
-        max_seq_len: the number of deliveries in the window, the current one included.
+        num_layers: the number of layers. With one layer, each key is one past ball. With more
+            layers, the keys of later layers are mixtures of past balls.
+        max_seq_len: the number of deliveries in the window, including the current one.
         attention: further arguments of `RelationAttention`.
     """
 
@@ -202,8 +205,8 @@ class TemporalEncoder(nn.Module):
     ) -> Tensor:
         """Project ball vectors to the encoder's width, and add the embedding of their position.
 
-        The position is the over and the ball in the over. Where ``is_known`` is false, it is not
-        added. Overs and deliveries beyond the embedded range use the last embedding.
+        The position is the over and the ball in the over. Where ``is_known`` is false, no position
+        is added. Overs and deliveries beyond the range of the embeddings use the last embedding.
         """
         over = overs.clamp(0, self.over.num_embeddings - 1)
         ball = balls_in_over.clamp(0, self.ball_in_over.num_embeddings - 1)
@@ -216,7 +219,7 @@ class TemporalEncoder(nn.Module):
     def read(
         self, query: Tensor, key: Tensor, relations: Tensor, hidden: Tensor, distance: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Apply the encoder's only layer to queries and past balls; see `RelationBlock`.
+        """Apply the only layer of the encoder to queries and past balls, as in `RelationBlock`.
 
         Raises:
             ValueError: the encoder has more than one layer.
@@ -237,11 +240,11 @@ class TemporalEncoder(nn.Module):
         """Return the vector of the last position, ``(batch, hidden_dim)``.
 
         Args:
-            ball_sequence: ``(batch, ball, ball_dim)``; the last ball is the current one.
+            ball_sequence: ``(batch, ball, ball_dim)``. The last ball is the current one.
             positions: the position within the window, ``(batch, ball)`` or ``(ball,)``.
             overs: the over of each ball from 0, in the same shapes.
-            balls_in_over: the position of each delivery in its over, with any origin, in the same
-                shapes.
+            balls_in_over: the position of each delivery in its over, in the same shapes. It may
+                count from 0 or from 1.
             mask: a boolean ``(batch, ball)``, true where a ball is hidden (for example padding).
         """
         return self.last(ball_sequence, positions, overs, balls_in_over, mask)[0]
@@ -267,8 +270,9 @@ class TemporalEncoder(nn.Module):
         length = ball_sequence.shape[1]
         distance = positions[:, :, None] - positions[:, None, :]
         hidden = causal(length, ball_sequence.device)
-        # Every query uses the window of the last ball. With a window per query and several layers,
-        # older balls would reach the last ball through the balls in between.
+        # Every query uses the window of the last ball. If each query had its own window and there
+        # were several layers, older balls would influence the last ball through the balls in
+        # between.
         hidden = hidden | (distance[:, -1:] >= self.max_seq_len)
         if mask is not None:
             hidden = hidden | mask.bool()[:, None, :]
@@ -281,7 +285,8 @@ class TemporalEncoder(nn.Module):
         vectors, weights = self.embed(ball_sequence, overs, balls_in_over), relations
         for layer in self.layers:
             vectors, weights = layer(vectors, vectors, relations, hidden[:, None], distance)
-        # The last ball is hidden as a past ball. Its weight on itself is that of the added key.
+        # The last ball is hidden among the past balls. The key that is added at the end has its
+        # weight on itself.
         own = weights[:, :, -1]
         return vectors[:, -1], torch.cat([own[..., : length - 1], own[..., length:]], -1)
 
@@ -291,11 +296,11 @@ def causal(length: int, device: torch.device | None = None) -> Tensor:
 
 
 class SpecializedTemporalAttention(nn.Module):
-    """Causal self-attention whose first heads are biased to recent balls, same bowler and same
-    batsman.
+    """Causal self-attention whose first heads have biases for three relations.
 
-    Head 0 adds ``-0.1`` per ball of distance. Head 1 adds ``2.0`` to balls by the same bowler. Head
-    2 adds ``2.0`` to balls faced by the same batsman. All these biases are learnable.
+    Head 0 favours recent balls: it adds ``-0.1`` to a logit for each ball of distance. Head 1 adds
+    ``2.0`` to the logits of balls by the same bowler. Head 2 adds ``2.0`` to the logits of balls
+    faced by the same batsman. All these biases are learnable.
     """
 
     def __init__(self, hidden_dim: int, num_heads: int = 6) -> None:
@@ -311,14 +316,15 @@ class SpecializedTemporalAttention(nn.Module):
             x: ``(batch, ball, hidden_dim)``, oldest first.
             same_bowler_mask: boolean or 0/1, ``(batch, query, key)`` or ``(query, key)``, true
                 where the two balls have the same bowler.
-            same_batsman_mask: the same for the batsman.
+            same_batsman_mask: a mask like ``same_bowler_mask`` for the batsman who faced the balls.
 
         Returns:
             The output ``(batch, ball, hidden_dim)`` and the weights ``(batch, head, ball, ball)``.
             No ball attends to a later ball.
         """
         batch, length, _ = x.shape
-        # There is no extra last key: each ball is a key for itself, and the masks apply to it too.
+        # No extra last key is added. Each ball is one of the keys for itself, and the masks apply
+        # to it too.
         hidden = torch.ones(length, length, dtype=torch.bool, device=x.device).triu(1)
         positions = torch.arange(length, device=x.device)
         relations = x.new_zeros(batch, length, length, len(RELATIONS))
@@ -334,17 +340,17 @@ class SpecializedTemporalAttention(nn.Module):
 
 
 class MultiScaleTemporalEncoder(nn.Module):
-    """The encoder of the past at five scales: 6, 12 and 36 balls, earlier overs, and the innings.
+    """The encoder of past balls at five scales: 6, 12 and 36 balls, earlier overs, and the innings.
 
     Args:
         ball_dim: the size of a ball vector.
         hidden_dim: the width of every scale and of the result.
-        heads: the number of heads of each scale; a scale that is not named is left out. The default
+        heads: the number of heads of each scale. A scale without an entry is left out. The default
             has the four windowed scales.
-        num_layers: the number of layers of each ball scale; with one layer, each attention weight
-            belongs to one ball.
-        strict: whether heads 1 and 2 of a windowed scale see only balls of the same bowler and the
-            same batsman.
+        num_layers: the number of layers of each scale whose keys are balls. With one layer, each
+            attention weight belongs to one ball.
+        strict: whether head 1 of each windowed scale sees only balls of the same bowler, and head 2
+            only balls of the same batsman.
     """
 
     def __init__(
@@ -394,14 +400,14 @@ class MultiScaleTemporalEncoder(nn.Module):
         return module
 
     def over_summaries(self, vectors: Tensor, balls: Balls, visible: Tensor, overs: int) -> Tensor:
-        """Return the last state of a GRU over each over's visible balls.
+        """Return a summary of each over, which is the last state of a GRU over its visible balls.
 
         The result is ``(batch, query, over, hidden_dim)``. Hidden balls are skipped and do not
         change the state. The state is zero for an over without a visible ball.
 
         Args:
             vectors: the vectors of past balls, ``(batch, key, ball_dim)``.
-            visible: ``(batch, query, key)``; with a query axis of size 1, all queries share the
+            visible: ``(batch, query, key)``. If the query axis has size 1, all queries share the
                 summaries.
             overs: the number of overs to summarise, from over 0.
         """
@@ -415,8 +421,8 @@ class MultiScaleTemporalEncoder(nn.Module):
         return unflattened(state[back], 0, (batch, queries, overs))
 
     def _run(self, balls: Tensor, visible: Tensor) -> Tensor:
-        # Visible balls are moved to the front in order. The state after that number of steps
-        # therefore ignores the hidden balls.
+        # The visible balls of an over are moved to the front, in order. The state after as many
+        # steps as there are visible balls therefore ignores the hidden balls.
         order = (~visible).to(torch.int8).argsort(dim=1, stable=True)
         states, _ = self.summarise(balls.gather(1, order[..., None].expand(balls.shape)))
         count = visible.sum(1)
@@ -446,20 +452,21 @@ class MultiScaleTemporalEncoder(nn.Module):
             key: the vectors of the past balls.
             relations: the result of `relate`.
             overs: the number of earlier overs to summarise.
-            shared: the keys that every later query sees, ``(batch, key)``. It is given only if all
-                queries agree on these keys. Each over is then summarised once rather than once per
-                query.
-            in_windows: ``(batch,)``, false if only the scale ``whole`` sees past balls.
-            place_known: ``(batch, query)``, false if the query's over and ball in the over are
+            shared: a mask of the keys that every later query sees, ``(batch, key)``. It may be
+                given only if this mask is the same for all queries. Each over is then summarised
+                once instead of once for each query.
+            in_windows: ``(batch,)``, false for a row in which only the scale ``whole`` sees past
+                balls.
+            place_known: ``(batch, query)``, false for a query whose over and ball in the over are
                 hidden.
             summaries: the result of `over_summaries` for all queries ``(batch, over, hidden_dim)``,
                 if it is already computed.
 
         Returns:
-            The vectors ``(batch, query, hidden_dim)`` and the weights ``(batch, head, query, key)``
-            by scale. For ``long``, the keys are the overs. For the other scales, they are the past
-            balls from the first ball that is in any query's window. The last key is the query
-            itself, or the null key for ``whole``.
+            By scale, the vectors ``(batch, query, hidden_dim)`` and the weights
+            ``(batch, head, query, key)``. The keys of the scale ``long`` are overs. The keys of the
+            other scales are past balls, starting with the first ball that is in the window of any
+            query. The last key is the query itself, or the null key for the scale ``whole``.
         """
         distance = current.index[:, :, None] - past.index[:, None, :]
         distance = step("d", distance, "how many balls back")
@@ -476,7 +483,7 @@ class MultiScaleTemporalEncoder(nn.Module):
                     asking, key, current, past, visible, relations, overs, shared, summaries
                 )
             else:
-                # Leave out keys that are in no query's window.
+                # Keys that are outside the windows of all queries are left out.
                 in_window = (distance > 0) & (distance < window)
                 reached = in_window.flatten(0, 1).any(0).nonzero()[:, 0]
                 first = int(reached[0]) if len(reached) else visible.shape[-1]
@@ -523,7 +530,7 @@ class MultiScaleTemporalEncoder(nn.Module):
             summaries = self.over_summaries(key, past, shared[:, None], overs)[:, 0]
         if summaries is not None:
             return long.read(asking, summaries, table, hidden, gap)
-        # Each query has its own summaries, so each query becomes a row of the batch.
+        # Because each query has its own summaries, each query becomes a row of the batch.
         each = self.over_summaries(key, past, earlier, overs)
         each = step("X_{long}", each, "each over, its balls read by a GRU", as_input=True)
         shape = each.shape[:2]
@@ -543,12 +550,12 @@ class MultiScaleTemporalEncoder(nn.Module):
         """Return the temporal vector of the last ball of a sequence.
 
         Args:
-            full_sequence: ``(batch, ball, ball_dim)``; the last ball is the current one.
-            current_over_start: the position in the sequence of the first ball of the current over,
-                as one number or ``(batch,)``. The balls before that position are treated as overs
-                of six balls.
-            over_summaries: ``(batch, over, hidden_dim)`` or ``(batch, over, ball_dim)``, the
-                earlier overs, oldest first; the over axis may be empty.
+            full_sequence: ``(batch, ball, ball_dim)``. The last ball is the current one.
+            current_over_start: the position in the sequence at which the current over begins, as
+                one number or ``(batch,)``. The balls before that position are treated as overs of
+                six balls.
+            over_summaries: the earlier overs, oldest first, ``(batch, over, hidden_dim)`` or
+                ``(batch, over, ball_dim)``. The over axis may be empty.
 
         Returns:
             The temporal vector ``(batch, hidden_dim)``, and the last ball's weights by scale, each

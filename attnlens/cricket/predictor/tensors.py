@@ -1,9 +1,9 @@
-"""Convert an innings to arrays: the query side and the past side of each ball.
+"""Convert an innings to arrays, which describe each ball twice: as a query and as a past ball.
 
-The **query** side of a ball holds the facts that are known before the ball is bowled. Its only
-running totals are those of the scoreboard. The **past** side holds the facts to which later balls
-may attend: the ball's own outcome, its position in the innings, the players and their ratings. It
-holds nothing about other past balls.
+The **query side** holds the facts that are known before the ball is bowled. Its only running totals
+are those of the scoreboard. The **past side** holds the facts to which later balls may attend: the
+outcome of the ball, its position in the innings, its players and their ratings. The past side of a
+ball contains no information about other past balls.
 """
 
 from __future__ import annotations
@@ -34,10 +34,12 @@ from attnlens.files import Floats, Floats32, Integers
 
 OVER_CLASSES: Final = 20
 RATING_SCALE: Final = np.float32(4)
-"""The factor that brings ratings, which are a few tenths, to the scale of the other features."""
+"""The factor by which ratings are multiplied to have the scale of the other features.
+"""
 
 _RATED: Final = len(OUTCOMES) + 1
-"""The number of features of a rating: the vector, and the number of balls on which it is based."""
+"""The number of features of a rating: one for each outcome, and one for the number of its balls.
+"""
 
 NODES: Final[dict[str, dict[str, int]]] = {
     "global": {"venue": 24, "team_context": 24, "match_importance": 5 + KIND_SIZE + _RATED},
@@ -50,44 +52,48 @@ NODES: Final[dict[str, dict[str, int]]] = {
     },
     "actor": {"batsman_identity": 14, "bowler_identity": 13},
 }
-"""The ball graph: for each layer, the nodes and their numbers of features, all known before
-the ball.
+"""The ball graph: for each layer, its nodes and their numbers of features.
+
+All features are known before the ball.
 """
 
 TODAY_DEVIATION: Final = 0.25
-"""The assumed standard deviation of a ground's ratings between days."""
+"""The assumed standard deviation, from day to day, of the rating of a ground."""
 
 SCOREBOARD_NODES: Final = tuple(NODES["match_state"])
 _SCOREBOARD_SIZE: Final = sum(NODES["match_state"].values())
 BASE_SIZE: Final = _SCOREBOARD_SIZE + KIND_SIZE
 PAST_NODES: Final = ("phase_state", "batsman_identity", "bowler_identity")
-"""The nodes of a past ball."""
+"""The nodes that describe a past ball."""
 
 PAST_OUTCOME_SIZE: Final = len(OUTCOMES) + 3
-"""The one-hot outcome, total runs, boundary flag and penalty flag. The model adds the
-surprise itself.
+"""The number of features that describe the outcome of a past ball.
+
+They are the one-hot outcome, the total runs, the boundary flag and the penalty flag. The model
+itself adds the surprise.
 """
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InningsArrays:
-    """One innings as arrays; the first axis of each array is the delivery.
+    """One innings as arrays. The first axis of each array is the delivery.
 
     Attributes:
         nodes: the features of each node ``(n, size)``, for the query side.
         phase: the `phase_state` features for the past side, without the free hit ``(n, 26)``.
         past_outcome: the outcome features of the ball, for the past side ``(n, 14)``.
-        base: log-probabilities from the scoreboard alone ``(n, 11)``.
-        usual: log-probabilities for this scoreboard and average players, as recently observed in
-            the match's competition ``(n, 11)``; see `attnlens.cricket.predictor.day_tables`.
-        prior: log-probabilities from the kind of cricket, the over and the innings alone
+        base: log-probabilities computed from the scoreboard alone ``(n, 11)``.
+        usual: log-probabilities for this scoreboard with average players ``(n, 11)``, adjusted to
+            what was recently observed in the match's competition. See
+            `attnlens.cricket.predictor.day_tables`.
+        prior: log-probabilities computed from the kind of cricket, the over and the innings alone
             ``(n, 11)``.
         ratings: the rating vectors ``(n, 11)`` by name: striker, bowler, venue, teams, era and
-            today. The era's vector includes the competition's.
+            today. The vector of the era includes the rating of the competition.
         batter, non_striker, bowler: the players' numbers within the match.
         outcome: the class number, or -1 for a ball not yet bowled.
-        met: whether the ratings have learnt a ball of the striker, the bowler and the venue, by
-            name ``(n,)``.
+        met: by name, whether the ratings know the striker, the bowler and the venue from at least
+            one ball ``(n,)``.
     """
 
     nodes: dict[str, Floats32]
@@ -113,7 +119,7 @@ class InningsArrays:
 
 
 class Encoded(Protocol):
-    """One innings as arrays, with the id of the match and the number of the innings."""
+    """The arrays of one innings, the id of the match and the number of the innings."""
 
     @property
     def match_id(self) -> str: ...
@@ -125,7 +131,7 @@ class Encoded(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BaseModel:
-    """A network and a table that predict outcomes from the scoreboard and the kind of cricket.
+    """A network and tables that predict outcomes from the scoreboard and the kind of cricket.
 
     Attributes:
         weights: alternating matrices ``(in, out)`` and biases ``(out,)``, with tanh between the
@@ -140,13 +146,13 @@ class BaseModel:
 
     @property
     def last_over(self) -> Floats:
-        """Outcome probabilities in a chase's last over, by kind of cricket ``(TABLES, 11)``."""
+        """The outcome probabilities in a chase's last over, by kind of cricket ``(TABLES, 11)``."""
         odds = np.exp(self.prior[:, 1, -1].astype(np.float64))
         probabilities: Floats = odds / odds.sum(-1, keepdims=True)
         return probabilities
 
     def log_probabilities(self, scoreboard: Floats32) -> Floats32:
-        """Return log-probabilities ``(n, 11)`` from the result of `base_inputs`."""
+        """Compute log-probabilities ``(n, 11)`` from the result of `base_inputs`."""
         value = scoreboard
         last = len(self.weights) // 2 - 1
         for layer in range(last + 1):
@@ -166,7 +172,7 @@ class BaseModel:
 
 
 def balls_in_over(deliveries: Sequence[Delivery]) -> list[int]:
-    """Return each delivery's position in its over, from 1; wides and no-balls count too."""
+    """Return each delivery's position in its over, from 1. Wides and no-balls count too."""
     n_met: Counter[int] = Counter()
     numbers = []
     for ball in deliveries:
@@ -242,8 +248,8 @@ def base_inputs(match: Match, nodes: dict[str, Floats32]) -> Floats32:
 def match_importance(match: Match, innings: Innings, ratings: Ratings) -> list[float]:
     """Return the features of the node ``match_importance``, which are the same for every ball.
 
-    They are: the kind of event, the years since 2015, each side's experience, the kind of cricket,
-    and the competition's rating.
+    The features are the kind of event, the years since 2015, the experience of each side, the kind
+    of cricket, and the rating of the competition.
     """
     event = str(match.event.get("name", "")).lower()
     year = match.date.year + match.date.timetuple().tm_yday / 366 if match.date else 2020.0
@@ -267,10 +273,11 @@ def match_importance(match: Match, innings: Innings, ratings: Ratings) -> list[f
 def rate_today(
     match: Match, innings: Innings, ratings: Ratings, base: BaseModel
 ) -> tuple[Floats32, int]:
-    """Return the rating of the day ``(11,)``, and the number of balls on which it is based.
+    """Return the rating ``today`` ``(11,)``, and the number of balls from which it is computed.
 
-    The rating is computed from the match's earlier innings. It is one Newton step from zero, as in
-    `attnlens.cricket.predictor.ratings`, with a prior standard deviation of `TODAY_DEVIATION`.
+    The balls are those of the earlier innings of the same match. The rating is one Newton step from
+    zero, as in `attnlens.cricket.predictor.ratings`. Its prior standard deviation is
+    `TODAY_DEVIATION`.
     """
     surprise = np.zeros(len(OUTCOMES), np.float32)
     information = np.full(len(OUTCOMES), TODAY_DEVIATION**-2, np.float32)
@@ -293,10 +300,11 @@ def rate_today(
 def usual_of(match: Match, innings: Innings, base: Floats32, ratings: Ratings) -> Floats32:
     """Return the usual outcome probabilities for each ball's scoreboard.
 
-    They are those of the scoreboard's network, corrected by recent matches of the competition.
+    They are the probabilities from the scoreboard alone, corrected by recent matches of the
+    competition.
 
     Args:
-        base: log-probabilities from the scoreboard alone, ``(n, 11)``.
+        base: log-probabilities computed from the scoreboard alone, ``(n, 11)``.
 
     Returns:
         Log-probabilities ``(n, 11)``.
@@ -314,7 +322,7 @@ def usual_of(match: Match, innings: Innings, base: Floats32, ratings: Ratings) -
 def encode_innings(
     match: Match, innings: Innings, ratings: Ratings, base: BaseModel
 ) -> InningsArrays:
-    """Return the arrays for every delivery of ``innings``, with the given ``ratings``."""
+    """Return the arrays for every delivery of ``innings``, computed with ``ratings``."""
     deliveries = innings.deliveries
     count = len(deliveries)
     nodes = scoreboard(match, innings)

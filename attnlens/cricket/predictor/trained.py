@@ -1,4 +1,4 @@
-"""A trained predictor: its network, its card, its ratings on any day, and its known players."""
+"""Trained predictors: how to save and load them, find players in them, and update their ratings."""
 
 from __future__ import annotations
 
@@ -60,11 +60,11 @@ class Trained:
         name: the name of a shipped checkpoint, or the stem of the file.
         sha256: the digest of the file.
         base: the model that predicts outcomes from the scoreboard alone.
-        card: training dates, match types and figures, as plain data.
+        card: training dates, match types and accuracy figures, as plain data.
         calibration: see `attnlens.cricket.predictor.calibration`.
         win: the model of win probabilities, fitted on matches up to the card's ``win_until``.
-        trained_on: the `identity_of` each match used for training and validation; ``None`` if the
-            file does not list them.
+        trained_on: the `identity_of` each match that was used for training or validation; ``None``
+            if the file does not list these matches.
     """
 
     name: str
@@ -83,7 +83,7 @@ class Trained:
         return None if value is None else datetime.date.fromisoformat(value)
 
     def knows_a_team(self, teams: Sequence[str]) -> bool:
-        """Return whether one of the teams was in training; true if the card lists no teams."""
+        """Return whether one of the teams was in training, or whether the card lists no teams."""
         trained = set(self.card.get("teams", []))
         return not trained or not teams or not trained.isdisjoint(teams)
 
@@ -95,7 +95,7 @@ class TrainedPredictor(Trained):
     model: FullModel
 
     def earned(self, scale: str) -> list[str]:
-        """Return the name of each head of a scale, based on its measured behaviour."""
+        """Return, for each head of a scale, the relation that describes its measured behaviour."""
         heads = self.model.sizes.heads[scale]
         names = self.card.get("earned", {}).get(scale, [])
         return [*names, *[UNSPECIALISED] * heads][:heads]
@@ -122,10 +122,11 @@ def save_trained(
 
 
 def load_predictor(model: str | os.PathLike[str] | None = None) -> TrainedPredictor:
-    """Load a predictor by name (``bundled``, ``measured``) or from a file; ``bundled`` by default.
+    """Load a predictor by name (``bundled``, the default, or ``measured``) or from a file.
 
     Raises:
-        CheckpointError: the file is missing, damaged, or of another kind or version.
+        CheckpointError: the file is missing, it is damaged, or it is a checkpoint of another kind
+            or version.
     """
     name, path = named_checkpoint(model)
     checkpoint = read_checkpoint(path, _KIND)
@@ -141,8 +142,8 @@ def load_predictor(model: str | os.PathLike[str] | None = None) -> TrainedPredic
             for scale, heads in sizes.heads.items()
         ):
             raise ValueError("its scales or their heads differ from those of this model")
-        # A JSON object need not preserve the order of layers and nodes, so the order of NODES is
-        # used.
+        # The JSON object in the file may not preserve the order of layers and nodes, so the order
+        # of NODES is used.
         network = FullModel(replace(sizes, graph=NODES))
         network.load_state_dict(tensors_under("model.", checkpoint.tensors))
         predictor = TrainedPredictor(
@@ -157,10 +158,10 @@ def load_predictor(model: str | os.PathLike[str] | None = None) -> TrainedPredic
 def checked_checkpoint(
     metadata: Json, number: int, names: Mapping[str, list[str]], path: Path
 ) -> Iterator[None]:
-    """Convert errors during the loading of a checkpoint to a `CheckpointError`.
+    """Convert errors inside the block, which loads a checkpoint, to a `CheckpointError`.
 
     Args:
-        number: the format number that can be read.
+        number: the number of the only format that can be read.
         names: the names of the features and outcomes that the network must have been trained on.
 
     Raises:
@@ -199,7 +200,7 @@ def tensors_under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tenso
 
 
 def knowledge_of(checkpoint: Checkpoint, kinds: Sequence[str]) -> dict[str, Any]:
-    """Return the fields of `Trained` that a checkpoint holds, except its name and network.
+    """Return the fields of `Trained` from a checkpoint, except the name and the network.
 
     Raises:
         KeyError, ValueError: the fields are damaged.
@@ -238,10 +239,10 @@ def check_card(card: Any) -> Json:
 
 
 def identity_of(match: Match) -> int | None:
-    """Return a signed 64-bit number for the match, computed from its first day and the two sides.
+    """Return a signed 64-bit number that identifies a match by its first day and its two sides.
 
-    The number does not depend on the file. The ground is not used, since its spelling differs
-    between sources. The result is ``None`` if the match has no date or no teams.
+    The same match has the same number in every file. The ground is not used, because its spelling
+    differs between sources. The result is ``None`` if the match has no date or no teams.
     """
     if match.date is None or not match.teams:
         return None
@@ -252,7 +253,7 @@ def identity_of(match: Match) -> int | None:
 
 
 def identities(matches: Iterable[Match]) -> frozenset[int]:
-    """Return the set of the matches' `identity_of`, without ``None``."""
+    """Return the set of the `identity_of` all matches, without ``None``."""
     return frozenset(filter(None, map(identity_of, matches)))
 
 
@@ -280,7 +281,7 @@ def known_tensors(trained: Trained) -> dict[str, Tensor]:
         table = ratings.tables[name]
         rows = len(table.keys)
         tensors[f"ratings.{name}.rating"] = torch.from_numpy(table.rating[:rows]).half()
-        # The variance is stored because it fits sixteen bits, unlike the precision.
+        # The variance is stored instead of the precision, because it fits into sixteen bits.
         tensors[f"ratings.{name}.variance"] = torch.from_numpy(1 / table.precision[:rows]).half()
         tensors[f"ratings.{name}.balls"] = torch.from_numpy(table.balls[:rows]).int()
         tensors[f"ratings.{name}.keys"] = text_tensor(list(table.keys))
@@ -307,7 +308,7 @@ def base_of(tensors: dict[str, Tensor]) -> BaseModel:
     base = BaseModel(tuple(arrays[str(n)] for n in range(len(arrays))), prior, everything)
     if base.prior.shape != (TABLES, 2, OVER_CLASSES, len(OUTCOMES)):
         raise ValueError("its table of overs has the wrong shape")
-    # A forward pass detects matrices whose shapes do not match.
+    # This forward pass fails if the shapes of the matrices do not match.
     log_probs = base.log_probabilities(np.zeros((1, BASE_SIZE), np.float32))
     if base.everything.shape != (len(OUTCOMES),) or log_probs.shape != (1, len(OUTCOMES)):
         raise ValueError("its scoreboard model has the wrong shape")
@@ -342,7 +343,7 @@ def ratings_of(tensors: dict[str, Tensor], until: str | None, kinds: Sequence[st
 
 
 def _single(stored: Tensor) -> Floats32:
-    """Convert to single precision with numpy, because torch would start its threads for this."""
+    """Convert to single precision with numpy. Torch would start its threads for this."""
     return stored.numpy().astype(np.float32)
 
 
@@ -353,14 +354,14 @@ _NEW: Final = "new:"
 
 
 def person_called(name: str, match: Match, predictor: TrainedPredictor, option: str) -> Player:
-    """Return the player that a name, a part of a name or a registry id refers to.
+    """Return the player with this name, part of a name or registry id.
 
     Players of the match are searched before those in the ratings.
 
     Args:
-        name: a name or an id. With the prefix ``new:``, it is the name of a player who is in
-            neither the match nor the ratings.
-        option: the option that gave the name, for messages.
+        name: a name or an id. The prefix ``new:`` marks the name of a player who is in neither the
+            match nor the ratings.
+        option: the option in which the name was given, for error messages.
 
     Raises:
         InputError: the name matches no player, or several players.
@@ -421,10 +422,10 @@ def sides_of(match: Match, player: Player) -> set[str]:
 
 
 def refuse_wrong_side(match: Match, innings: Innings, player: Player, option: str) -> None:
-    """Raise an error if a player was chosen to bat or bowl for the wrong side.
+    """Raise an error if a player who was chosen to bat or bowl belongs to the other side.
 
     Raises:
-        InputError: the player belongs to the other side of this match.
+        InputError: the player belongs only to the other side of this match.
     """
     bats = option.endswith("batter")
     own, does = (innings.batting_team, "bat") if bats else (innings.bowling_team, "bowl")
@@ -460,16 +461,16 @@ T = TypeVar("T", bound=Trained)
 class Timeline(Generic[T]):
     """A predictor whose ratings can be computed for any date.
 
-    For a match after the last day of the predictor's own ratings, the ratings are updated with the
-    matches of the history in between. For an earlier match, ratings are computed from the history
-    alone. If the history is ``None``, the predictor is used unchanged for every match.
+    If a match is later than the last day of the predictor's own ratings, these ratings are updated
+    with the matches of the history in between. If a match is earlier, ratings are computed from the
+    history alone. If the history is ``None``, the predictor is used unchanged for every match.
     """
 
     def __init__(self, predictor: T, history: Iterable[Match] | None) -> None:
         self.predictor = predictor
         self._is_dated = history is not None
         self._names = predictor.ratings.copy() if self._is_dated else predictor.ratings
-        # The history may have thousands of matches, so only their updates are kept.
+        # The history may have thousands of matches, so only their updates are kept in memory.
         taught: dict[datetime.date, list[MatchUpdate]] = defaultdict(list)
         for match in distinct_matches(history or ()):
             if match.dates and (innings := _lessons_of(match, predictor.base)):
@@ -485,7 +486,8 @@ class Timeline(Generic[T]):
     def predictor_for(self, match: Match) -> T:
         """Return the predictor with the ratings of the day before ``match``.
 
-        The predictor is unchanged for a match without a date. Calls are fastest in order of date.
+        For a match without a date, the predictor is unchanged. Calls are fastest if matches are in
+        order of date.
         """
         day = match.date
         if day is None or not self._is_dated:
@@ -526,16 +528,17 @@ def _lessons_of(match: Match, base: BaseModel) -> list[tuple[Innings, Floats32, 
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """The numbers of matches and days that an update of the ratings has learnt.
+    """The numbers of matches and days that were used in an update of the ratings.
 
     Attributes:
-        matches: the number of matches learnt.
-        dates: the days of the first and the last match learnt.
-        days: the number of distinct days.
-        already_known: the number of matches that are not later than the ratings and day tables.
+        matches: the number of matches from which the ratings learnt.
+        dates: the day of the first and the day of the last of these matches.
+        days: the number of distinct days on which they ended.
+        already_known: the number of matches up to the last day from which the ratings and all day
+            tables had learnt.
         undated: the number of matches without a date.
-        completed: the number of earlier matches used to fill a day table that the checkpoint
-            lacked.
+        completed: the number of earlier matches from which only a day table learnt, because the
+            checkpoint lacked the table.
     """
 
     matches: int
@@ -549,16 +552,17 @@ class Added:
 def update_ratings(
     predictor: TrainedPredictor, matches: Iterable[Match], *, last: datetime.date | None = None
 ) -> tuple[TrainedPredictor, Added]:
-    """Update the predictor's ratings with every later match, date by date.
+    """Update a predictor's ratings with every match after their last day, date by date.
 
     The weights of the network do not change. A day table that the checkpoint lacks learns from all
     matches.
 
     Args:
-        last: matches after this day are left out.
+        last: the last day; later matches are left out.
 
     Returns:
-        The updated predictor (the same one if there was nothing to learn), and what was added.
+        The updated predictor, and the numbers of added matches. If there was nothing to learn, the
+        predictor itself is returned.
     """
     distinct = {match.match_id: match for match in distinct_matches(matches)}
     before = predictor.ratings.until or datetime.date.min
@@ -585,7 +589,7 @@ def update_ratings(
         card = card | {"ratings_until": until, "ratings_added": entries}
     ratings = predictor.ratings.copy()
     for day, played in by_date(match for match in lessons if max(match.dates) > complete):
-        # On a day that the ratings have already learnt, only the tables learn, and no player is
+        # If the ratings already know a day, only the day tables learn from it, and no player is
         # added.
         updates = [
             ratings.update_of(match, _lessons_of(match, predictor.base), create=day > before)

@@ -1,11 +1,11 @@
-"""The probability that the batting side wins from a state of the match, and the ledger of a match.
+"""The batting side's win probability in each state of a match, and the ledger of a match.
 
-In a chase, a logistic model gives the probability from the state. In a first innings, the chase
-that would follow is evaluated for every total that the innings may reach, and the results are
-averaged. The probability therefore does not jump between the innings. Both models know the state
-and the form before the match, but not the current bowler or batter. The probability after a ball is
-also the probability before the next ball. The ledger lists how much each ball changed a side's win
-probability.
+In a chase, a logistic model computes the probability from the state. In a first innings, a second
+model predicts the distribution of the total. The first model then evaluates the chase of each
+possible total, and the results are averaged. The probability therefore does not jump between the
+innings. Both models use the state of the match and the form before the match, but not who bats or
+bowls at the moment. The probability after a ball is also the probability before the next ball. The
+ledger lists by how much each ball changed a side's win probability.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from attnlens.cricket.predictor.form import FULL_BALLS, Form, PreMatch
 from attnlens.files import Flags, Floats
 
 RUNS: Final = np.array([0, 1, 2, 3, 4, 5, 6, 0, 1, 1, 1], float)
-"""The typical runs of each of `OUTCOMES`."""
+"""The typical number of runs of each outcome in `OUTCOMES`."""
 
 _LEGAL: Final = np.array([outcome not in ("wd", "nb") for outcome in OUTCOMES])
 _FALLEN: Final = np.array([outcome == "W" for outcome in OUTCOMES], float)
@@ -39,7 +39,7 @@ LONGEST: Final = 120
 class States:
     """States of an innings: the runs so far, the legal balls left, and the wickets in hand.
 
-    All three are arrays of one shape.
+    All three arrays have the same shape.
     """
 
     score: Floats
@@ -47,7 +47,7 @@ class States:
     wickets: Floats
 
     def after(self) -> States:
-        """Return the states after each outcome; the last axis is `OUTCOMES`."""
+        """Return the state after each possible outcome. The last axis is `OUTCOMES`."""
         return States(
             self.score[..., None] + RUNS,
             np.maximum(self.left[..., None] - _LEGAL, 0),
@@ -56,7 +56,7 @@ class States:
 
     @property
     def over(self) -> Flags:
-        """Whether no balls or no wickets are left."""
+        """Whether the innings is over, because no balls or no wickets are left."""
         ended: Flags = (self.left == 0) | (self.wickets == 0)
         return ended
 
@@ -66,8 +66,8 @@ class Contest:
     """The target and length of an innings, and the form before the match.
 
     Attributes:
-        target: the runs needed to win, or 0 in a first innings.
-        quota: the number of legal balls.
+        target: the total that is needed to win; 0 in a first innings.
+        quota: the maximum number of legal balls.
         kind: the index of the kind of cricket in `attnlens.cricket.match.competition.KINDS`.
     """
 
@@ -81,8 +81,9 @@ class Contest:
 def contest_of(match: Match, innings: Innings, form: Form) -> Contest | None:
     """Return the contest of an innings, or ``None`` if its win probabilities are undefined.
 
-    They are undefined in unlimited cricket, in innings of more than `LONGEST` balls, in super
-    overs, and in a chase whose target is missing from the file or was set after the chase began.
+    Win probabilities are undefined in matches without a limit of overs, in innings of more than
+    `LONGEST` balls and in super overs. They are also undefined in a chase whose target is missing
+    from the file or was set after the chase began.
     """
     if innings.super_over or innings.number > 2:
         return None
@@ -97,7 +98,7 @@ def contest_of(match: Match, innings: Innings, form: Form) -> Contest | None:
 
 
 def chase_of(match: Match) -> Innings | None:
-    """Return the second innings, or ``None`` if no ball of it was bowled."""
+    """Return the second innings, or ``None`` if it has no balls."""
     sides = [side for side in match.innings if side.number == 2 and not side.super_over]
     return next((side for side in sides if side.deliveries), None)
 
@@ -109,7 +110,7 @@ def is_revised(match: Match) -> bool:
 
 
 def states_before(innings: Innings, quota: float) -> States:
-    """Return the state before every delivery, as arrays ``(deliveries,)``."""
+    """Return the states before all deliveries, as arrays ``(deliveries,)``."""
     rows = [
         (
             ball.score_before,
@@ -122,10 +123,10 @@ def states_before(innings: Innings, quota: float) -> States:
 
 
 def states_then(innings: Innings, quota: float) -> States:
-    """Return the state after every delivery, as arrays ``(deliveries,)``.
+    """Return the states after all deliveries, as arrays ``(deliveries,)``.
 
-    Except after the last delivery, this is the state before the next delivery. It therefore
-    includes penalty runs awarded in between.
+    The state after a delivery is the state before the next delivery. It therefore includes penalty
+    runs that were awarded in between.
     """
     before, last = states_before(innings, quota), innings.deliveries[-1]
     final = (
@@ -140,7 +141,7 @@ def states_then(innings: Innings, quota: float) -> States:
 def won(match: Match, team: str) -> float | None:
     """Return 1 if ``team`` won, 0 if it lost, 0.5 for a tie, and ``None`` in all other cases.
 
-    A result that was decided by a rule, such as ``D/L``, also gives ``None``.
+    The result is also ``None`` if a rule such as ``D/L`` decided the match.
     """
     outcome = outcome_of(match)
     if outcome.get("method"):
@@ -154,8 +155,8 @@ def won(match: Match, team: str) -> float | None:
 def chase_result(match: Match, chase: Innings) -> float | None:
     """Return 1 for a successful chase, 0 for a failed one, 0.5 for a tie, or ``None`` if unknown.
 
-    A side may stop with wickets and balls left, for example because no batter is fit. In that case
-    it has lost if the stated margin matches its total.
+    A chase may stop with wickets and balls left, for example because no batter is fit. It then
+    counts as failed if the stated margin agrees with the totals.
     """
     result = derived_result(match)
     if result is not None:
@@ -169,34 +170,37 @@ def chase_result(match: Match, chase: Innings) -> float | None:
 
 
 MAX_LOG_ODDS: Final = 7.6
-"""The limit of the absolute log-odds of an undecided match (0.05% to 99.95%)."""
+"""The largest absolute log-odds of an undecided match (a probability of 0.05% or 99.95%).
+"""
 
 _DEVIATION: Final = 1.5
-"""The standard deviation of a ball's runs, divided by the square root of their mean."""
+"""The standard deviation of the runs from one ball, divided by the square root of their mean."""
 
 _MIN_RATE: Final = 0.4
 _AHEAD: Final = 0.6
-"""The limit of an innings' lead over, or deficit to, the expected run rate, in runs per ball."""
+"""The run rate so far minus the expected one is clipped to this size, in runs per ball.
+"""
 
 _RESOURCES: Final = (6, 10, 16, 25, 40)
 _TYPICAL: Final = 16
 _MARGINS: Final = (None, 8, 14, 25)
-"""The assumed balls per wicket in hand in the features of remaining runs and of chases;
-``None``: no limit.
+"""The limits of balls per wicket in hand for which `chase_features` has features.
+
+``None`` means no limit.
 """
 
 MAX_TOTAL: Final = 450
-"""A first innings with a larger total has the same win probability as with this total."""
+"""The largest total of a first innings. A larger total has the win probability of this total."""
 
 N_QUANTILES: Final = 15
 _LOW, _HIGH = 1, 13
-"""The indices of the quantiles 0.1 and 0.9 among `N_QUANTILES` equally spaced quantiles."""
+"""The indices of the quantiles 0.1 and 0.9 among the `N_QUANTILES` equally spaced quantiles."""
 
 
 def balls_available(balls: Floats, wickets: Floats, per_wicket: float) -> Floats:
-    """Return the number of balls that a side is likely to face.
+    """Estimate the number of balls that a side will face.
 
-    The number is limited by the balls left, and by ``per_wicket`` balls for each wicket in hand.
+    Two limits apply smoothly: the balls left, and ``per_wicket`` balls for each wicket in hand.
     """
     lasting = wickets * per_wicket
     together: Floats = balls * lasting / np.sqrt(balls**2 + lasting**2).clip(1e-6)
@@ -213,10 +217,10 @@ def chase_features(
     needed: Floats, score: Floats, left: Floats, wickets: Floats, quota: Floats, target: Floats,
     level: Floats, batting: Floats, bowling: Floats,
 ) -> Floats:  # fmt: skip
-    """Return the inputs of the model of a chase's log-odds, ``(..., features)``.
+    """Return the features of the model for the log-odds of a chase, ``(..., features)``.
 
-    The first `N_RISING` features never fall when fewer runs are needed or more wickets are in hand.
-    The fitted weights of these features are not negative.
+    If fewer runs are needed or more wickets are in hand, none of the first `N_RISING` features
+    falls. The fitted weights of these features are not negative.
     """
     needed, left = np.maximum(needed, 0.5), np.maximum(left, 0.5)
     rate, share = run_rate(level, batting), left / FULL_BALLS
@@ -244,10 +248,10 @@ N_RISING: Final = 4 * len(_MARGINS) + 8
 def remaining_features(
     score: Floats, left: Floats, wickets: Floats, quota: Floats, level: Floats, batting: Floats
 ) -> Floats:
-    """Return the inputs of the model of the mean remaining runs, ``(..., features)``.
+    """Return the features of the model for the mean of the remaining runs, ``(..., features)``.
 
-    Each feature is 0 if no balls or no wickets are left. The weights of the first `N_BRINGING`
-    features are not negative, so more balls, more wickets or a higher score never lower the
+    If no balls or no wickets are left, every feature is 0. The weights of the first `N_BRINGING`
+    features are not negative. More balls, more wickets or a higher score therefore never lower the
     expected runs.
     """
     bowled, rate = quota - left, run_rate(level, batting)
@@ -265,9 +269,9 @@ N_BRINGING: Final = 3 * len(_RESOURCES)
 
 
 def variance_features(left: Floats, wickets: Floats, level: Floats, batting: Floats) -> Floats:
-    """Return the inputs of the model of the variance of the remaining runs.
+    """Return the features of the model for the variance of the remaining runs.
 
-    The fitted weights of these inputs are not negative.
+    The fitted weights of these features are not negative.
     """
     rate = run_rate(level, batting)
     runs = [rate * balls_available(left, wickets, per_wicket) for per_wicket in (_TYPICAL, 40)]
@@ -277,7 +281,7 @@ def variance_features(left: Floats, wickets: Floats, level: Floats, batting: Flo
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TotalRange:
-    """The projected total of a first innings: the mean and the ends of the middle 80%, in runs."""
+    """The projected total of a first innings in runs: the mean, and the ends of the middle 80%."""
 
     low: Floats
     mean: Floats
@@ -287,26 +291,27 @@ class TotalRange:
 _STORED: Final = ("chase", "remaining", "variance", "quantiles")
 
 FINISH: Final = 9
-"""The number of balls left in a chase from which `finish_values` are used. Their weight grows to 1
-at the last ball.
+"""If at most this number of balls are left in a chase, `finish_values` are used, too.
 
-The value was chosen on chases of 11 May to 23 October 2024.
+Their weight is small at first and grows to 1 at the last ball.
+
+This number was chosen on chases of 11 May to 23 October 2024.
 """
 
 
 @lru_cache(maxsize=8)
 def finish_values(probabilities: tuple[float, ...]) -> Floats:
-    """Return the probability of winning a chase in which all balls have the same probabilities.
+    """Return win probabilities of a chase in which every ball has the same outcome probabilities.
 
-    The values are computed by dynamic programming over the last `FINISH` balls. A chase that needs
-    more than six runs off every ball is assumed lost.
+    The values are computed by dynamic programming over the last `FINISH` balls. If more than six
+    runs are needed from every ball, the chase is assumed lost.
 
     Args:
         probabilities: the outcome probabilities of every ball, ``(11,)``.
 
     Returns:
-        The probability by runs needed, legal balls left and wickets in hand,
-        ``(6 * FINISH + 2, FINISH + 1, ALL_OUT + 1)``.
+        The win probability, indexed by runs needed, legal balls left and wickets in hand, ``(6 *
+        FINISH + 2, FINISH + 1, ALL_OUT + 1)``.
     """
     values = np.zeros((6 * FINISH + 2, FINISH + 1, ALL_OUT + 1))
     values[0] = 1.0
@@ -329,8 +334,8 @@ class WinModel:
     Attributes:
         chase: the weights of `chase_features`.
         remaining, variance: the weights of `remaining_features` and `variance_features`.
-        quantiles: the `N_QUANTILES` quantiles of a total's difference from its mean, in standard
-            deviations.
+        quantiles: the `N_QUANTILES` quantiles of the difference between a total and its mean, in
+            standard deviations.
         last_over: the outcome probabilities in the last over of a chase, by kind of cricket
             ``(kinds, 11)``. `finish_values` uses them for the last balls of a chase.
     """
@@ -344,14 +349,15 @@ class WinModel:
     def value(self, contest: Contest, states: States) -> Floats:
         """Return the batting side's win probability in every state.
 
-        The probability is 1 or 0 only if the match is decided.
+        It is 1 or 0 only in states in which the match is decided.
         """
         if not contest.chase:
             return self._setting(contest, states)
         needed = contest.target - states.score
         values = self._chasing(contest, needed, states)
         if self.last_over is not None:
-            # The maximum over fewer balls ensures that more balls left never lower the value.
+            # The value is the maximum over all smaller numbers of balls left. A state with more
+            # balls left therefore never has a lower value.
             exact = finish_values(tuple(self.last_over[contest.kind].tolist()))
             fewer = (
                 self._finishing(contest, needed, states, left, exact)
@@ -365,7 +371,7 @@ class WinModel:
         return np.where(needed <= 0, 1.0, values)
 
     def projected(self, contest: Contest, states: States) -> TotalRange:
-        """Return the projected total of a first innings from every state."""
+        """Return the projected total of a first innings, for every state."""
         mean, deviation = self._remaining(contest, states)
         low, high = (
             states.score + np.maximum(mean + deviation * self.quantiles[at], 0)
@@ -386,7 +392,7 @@ class WinModel:
     def _finishing(
         self, contest: Contest, needed: Floats, states: States, left: int, exact: Floats
     ) -> Floats:
-        """Return the values of chase states as if at most ``left`` balls were left."""
+        """Return the values that chase states would have if at most ``left`` balls were left."""
         balls = np.minimum(states.left, left)
         at = (needed.clip(0, len(exact) - 1), balls, states.wickets)
         share = ((FINISH + 1 - balls) / FINISH).clip(0, 1)
@@ -403,7 +409,9 @@ class WinModel:
         return np.maximum(features @ self.remaining, 0), np.sqrt(np.maximum(variance, 0))
 
     def _setting(self, contest: Contest, states: States) -> Floats:
-        """Return the win probability of the side batting first, from its possible totals."""
+        """Return the win probability of the side batting first: the mean over its possible
+        totals.
+        """
         totals = np.arange(MAX_TOTAL + 1.0)
         form = contest.form
         chased = Contest(True, 0.0, contest.quota, PreMatch(form.level, form.bowling, form.batting))
@@ -424,9 +432,9 @@ class WinModel:
     def from_tensors(
         cls, tensors: Mapping[str, Tensor], last_over: Floats | None = None
     ) -> Self | None:
-        """Build the model from `to_tensors`, or return ``None`` if a tensor is missing.
+        """Build the model from the result of `to_tensors`; ``None`` if a tensor is missing.
 
-        Older checkpoints have none of these tensors.
+        Older checkpoints do not have these tensors.
 
         Raises:
             ValueError: the tensors are damaged.
@@ -448,12 +456,12 @@ class WinModel:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InningsValues:
-    """The batting side's win probability in every state of an innings.
+    """The win probability of the batting side in every state of an innings.
 
     Attributes:
         states: the state before every delivery.
-        before: the value of each state ``(n,)``.
-        actual: the value of the state after each delivery ``(n,)``.
+        before: the win probability in each of these states ``(n,)``.
+        actual: the win probability in the state after each delivery ``(n,)``.
     """
 
     contest: Contest
@@ -465,13 +473,13 @@ class InningsValues:
 def innings_values(
     win: WinModel | None, form: Form, match: Match, innings: Innings
 ) -> InningsValues | None:
-    """Return win probabilities before and after every delivery, or ``None`` if undefined.
+    """Return the win probabilities before and after every delivery; ``None`` if undefined.
 
-    If a chase follows with an unrevised target, the first innings is treated as complete after its
-    last ball. The value after the last ball of a chase is the result, if the result is known.
+    If a chase with an unrevised target follows, the first innings counts as complete after its last
+    ball. If the result of a chase is known, the value after its last ball is the result.
 
     Args:
-        form: the form on the day before the match.
+        form: the form of both sides on the day before the match.
     """
     contest = contest_of(match, innings, form)
     if contest is None or win is None or not innings.deliveries:
@@ -508,7 +516,7 @@ class WinChances:
 def win_chances(
     win: WinModel | None, form: Form, match: Match, innings: Innings, forecast: Floats
 ) -> WinChances | None:
-    """Return the win probabilities of `innings_values`, and those after each possible outcome.
+    """Return the result of `innings_values`, with win probabilities after each possible outcome.
 
     Args:
         forecast: the outcome probabilities of every delivery, ``(n, 11)``.
@@ -517,7 +525,7 @@ def win_chances(
     if values is None or win is None:
         return None
     after = win.value(values.contest, values.states.after())
-    # The probabilities of a rounded forecast may sum to slightly more than 1.
+    # The probabilities of a forecast are rounded, so they may sum to slightly more than 1.
     expected = (forecast * after).sum(-1).clip(0, 1)
     is_chase = values.contest.chase
     projected = None if is_chase else win.projected(values.contest, values.states)
@@ -529,11 +537,12 @@ Values = InningsValues | WinChances
 
 @dataclass(frozen=True, slots=True)
 class WinMove:
-    """One change of the win probability of the ledger's side.
+    """One change of a side's win probability.
 
     Attributes:
-        index: the delivery, from 1; for a ``revised target``, the first delivery of the chase.
-        points: the change, from -1 to 1.
+        index: the index of the delivery, from 1; for a ``revised target``, that of the first
+            delivery of the chase.
+        points: the change of the win probability, from -1 to 1.
     """
 
     innings: int
@@ -549,7 +558,7 @@ class WinLedger:
     Attributes:
         before: the win probability before the match.
         result: 1 for a win, 0 for a defeat, 0.5 for a tie.
-        entries: the changes; ``before`` plus the sum of their points is ``result``.
+        entries: the changes. ``before`` plus the sum of their points equals ``result``.
     """
 
     team: str
@@ -560,7 +569,7 @@ class WinLedger:
 
 @dataclass(frozen=True, slots=True)
 class WinAdded:
-    """The win probability that a player added for his side with bat and ball, from -1 to 1."""
+    """The win probability that a player added, with bat and ball, for a side, from -1 to 1."""
 
     name: str
     side: str
@@ -573,11 +582,10 @@ def win_ledger(
     """Return the ledger of a match for one of its sides.
 
     Args:
-        innings: both innings with the values of their states, from `innings_values` or
-            `win_chances`.
+        innings: both innings, each with the result of `innings_values` or `win_chances`.
 
     Returns:
-        The ledger, or ``None`` if an innings has no values or if the result of the chase is
+        The ledger. It is ``None`` if an innings has no values, or if the result of the chase is
         unknown.
     """
     if [side.number for side, _ in innings] != [1, 2]:
@@ -605,16 +613,16 @@ def win_ledger(
 
 
 _ROUNDING = 1e-9
-"""A smaller difference is a rounding error, from another order of summation."""
+"""Smaller differences are rounding errors, which come from another order of summation."""
 
 
 def players_added(match: Match, ledger: WinLedger) -> tuple[WinAdded, ...]:
     """Return the win probability added by every player who took part in a ball, largest first.
 
     The points of a ball, extras included, go to the batter who faced it and, with the opposite
-    sign, to the bowler. If a wicket is not credited to the bowler, such as a run out, the points go
-    to the batter who is out and to the first named fielder, or to the bowler if no fielder is
-    named. The points of a revised target go to no player.
+    sign, to the bowler. A wicket such as a run out is not credited to the bowler. The points of its
+    ball go to the batter who is out and, with the opposite sign, to the first named fielder (or to
+    the bowler, if no fielder is named). The points of a revised target go to no player.
     """
     balls = {
         (side.number, ball.index): (side, ball)

@@ -1,4 +1,4 @@
-"""Tensors of balls: a training batch, the window of one ball, and the forecasts for a match."""
+"""Build the network's input tensors for training or for one ball, and forecast whole matches."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from attnlens.reference import one_thread as one_thread
 
 
 def to_tensor(array: np.ndarray[Any, Any]) -> Tensor:
-    """Copy an array into torch's own memory, which is aligned to 64 bytes.
+    """Copy an array into memory that torch allocates, which is aligned to 64 bytes.
 
-    Otherwise the alignment could change the order of summation in a matrix product, and so the
-    result.
+    In memory with another alignment, a matrix product may sum in another order, and its result may
+    differ.
     """
     return torch.tensor(array)
 
 
 def stacked(arrays: Sequence[np.ndarray[Any, Any]], length: int, fill: float = 0) -> Tensor:
-    """Stack arrays to ``(batch, length, ...)``, padded at the end."""
+    """Pad arrays at the end, and stack them to ``(batch, length, ...)``."""
     first = arrays[0]
     if len(arrays) == 1 and len(first) == length:
         return to_tensor(first)[None]
@@ -45,7 +45,10 @@ def stacked(arrays: Sequence[np.ndarray[Any, Any]], length: int, fill: float = 0
 
 
 def query_side(innings: Sequence[InningsArrays], length: int) -> Batch:
-    """Return ``graph_data`` in which every ball is a query, ``(innings, length, ...)``."""
+    """Return the part ``graph_data`` of a batch in which every ball is a query.
+
+    Its tensors are ``(innings, length, ...)``.
+    """
     return {
         "nodes": _tables([arrays.nodes for arrays in innings], innings[0].nodes, length),
         "base": stacked([arrays.base for arrays in innings], length),
@@ -54,7 +57,7 @@ def query_side(innings: Sequence[InningsArrays], length: int) -> Batch:
 
 
 def past_side(innings: Sequence[InningsArrays], length: int) -> Batch:
-    """Return the features of every ball as a past ball, ``(innings, length, ...)``."""
+    """Return the features that describe every ball as a past ball, ``(innings, length, ...)``."""
     nodes = [{**arrays.nodes, "phase_state": arrays.phase} for arrays in innings]
     return {
         "nodes": _tables(nodes, PAST_NODES, length),
@@ -73,7 +76,7 @@ def _tables(
 
 
 def balls(innings: Sequence[InningsArrays], length: int) -> Balls:
-    """Return the `Balls` of every innings, padded with ball 1 of over -1, which no query sees."""
+    """Return the `Balls` of every innings. Padding is ball 1 of over -1, which no query sees."""
     fills = {"over": -1, "ball_in_over": 1}
     kinds = {
         name: stacked([getattr(arrays, name) for arrays in innings], length, fills.get(name, 0))
@@ -87,10 +90,11 @@ def balls(innings: Sequence[InningsArrays], length: int) -> Balls:
 
 
 def training_batch(innings: Sequence[InningsArrays]) -> tuple[Batch, Tensor]:
-    """Build a batch in which every ball of every innings is a query over the balls before it.
+    """Build a batch in which every ball is a query that attends to the balls before it.
 
     Returns:
-        The predictor's batch, and the outcomes ``(innings, length)`` with -1 for padding.
+        The batch for the predictor, and the class numbers of the outcomes ``(innings, length)``,
+        with -1 for padding.
     """
     length = max(len(arrays) for arrays in innings)
     identity = balls(innings, length)
@@ -112,7 +116,9 @@ def training_batch(innings: Sequence[InningsArrays]) -> tuple[Batch, Tensor]:
 
 
 def window_batch(innings: InningsArrays, position: int) -> Batch:
-    """Build a batch with one query, the ball at ``position`` (from 0), and all balls before it."""
+    """Build a batch whose only query is the ball at ``position`` (from 0), with all balls before
+    it.
+    """
     length = position + 1
     head = [truncate(innings, length)]
     identity = balls(head, length)
@@ -149,7 +155,7 @@ def to_device(value: Any, device: torch.device) -> Any:
 class BallWindow:
     """A ball, and the balls before it in its innings.
 
-    ``past`` is oldest first, in the order of the keys.
+    ``past`` lists the past balls, oldest first, which is the order of the keys.
     """
 
     match: Match
@@ -168,7 +174,7 @@ def window_for(match: Match, reference: BallReference, predictor: TrainedPredict
     """Return the window of one ball, with the predictor's current ratings.
 
     Raises:
-        BallNotFoundError: the innings does not exist, or the ball has not been bowled in this file.
+        BallNotFoundError: the match does not have the innings, or the file does not have the ball.
     """
     innings = innings_numbered(match, reference.innings)
     if reference.index > len(innings.deliveries):
@@ -182,7 +188,7 @@ def window_for(match: Match, reference: BallReference, predictor: TrainedPredict
 
 
 def cut_window(match: Match, innings: Innings, arrays: InningsArrays, index: int) -> BallWindow:
-    """Return the window of ball ``index`` of an innings that is already encoded."""
+    """Return the window of the ball ``index`` in an innings that is already encoded."""
     position = index - 1
     batch = window_batch(arrays, position)
     sequence = batch["sequence"]
@@ -208,8 +214,10 @@ def cut_window(match: Match, innings: Innings, arrays: InningsArrays, index: int
 
 
 DIGITS: Final = 8
-"""The number of decimals of probabilities. With it, the probability before a ball equals the
-mean of those after it to six digits.
+"""The number of decimals to which probabilities are rounded.
+
+With this number, ``win_expected`` equals the mean of the win probabilities after the ball to six
+digits.
 """
 
 COLUMNS: Final[tuple[str, ...]] = (
@@ -219,19 +227,19 @@ COLUMNS: Final[tuple[str, ...]] = (
     *(f"win_{outcome}" for outcome in OUTCOMES),
     "free_hit",
 )
-"""The columns of a prediction, in order."""
+"""The columns of a forecast, in order."""
 
 Row: TypeAlias = dict[str, str | int | float | None]
-"""A delivery by `COLUMNS`. The batting side's win probabilities are ``None`` if undefined."""
+"""The values of one delivery by column. Win probabilities that are undefined are ``None``."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InningsForecast:
-    """An innings, and the forecast for each of its deliveries before it was bowled.
+    """An innings, and a forecast for each of its deliveries. A forecast uses only earlier balls.
 
     Attributes:
         chances: the outcome probabilities ``(deliveries, 11)``.
-        winning: the win probabilities; ``None`` where they are undefined.
+        winning: the win probabilities of the batting side; ``None`` if they are undefined.
     """
 
     innings: Innings
@@ -243,7 +251,7 @@ class InningsForecast:
 def forecast_innings(match: Match, predictor: TrainedPredictor) -> Iterator[InningsForecast]:
     """Forecast every innings with at least one ball, in file order.
 
-    Each innings takes one forward pass.
+    Each innings needs only one forward pass.
     """
     for innings in match.innings:
         if not innings.deliveries:
@@ -258,7 +266,7 @@ def forecast_innings(match: Match, predictor: TrainedPredictor) -> Iterator[Inni
 
 
 def predict_match(match: Match, predictor: TrainedPredictor) -> Iterator[Row]:
-    """Yield one row per delivery of a match, with the keys `COLUMNS`.
+    """Yield a row with the keys `COLUMNS` for each delivery of a match.
 
     The column ``actual`` is the delivery's own outcome.
     """
