@@ -36,7 +36,7 @@ _START: Final = (
 )
 _PARENT_POLL_SECONDS: Final = 1.0
 _PR_SET_PDEATHSIG: Final = 1
-"""The number of the `prctl` option that chooses the signal for the death of the parent process."""
+"""The `prctl` option that sets the signal which the child receives when its parent ends."""
 _ALLOCATION_FAILED: Final = "can't allocate memory"
 """Words in the RuntimeError that torch raises, instead of a MemoryError, if memory runs out."""
 

@@ -87,7 +87,7 @@ class InterventionError(AttnlensError):
 def count(number: int, singular: str, plural: str | None = None) -> str:
     """Format a number and its noun, such as ``1 site`` or ``1,200 sites``.
 
-    ``plural`` is needed only if the plural is not ``singular`` with an s added.
+    ``plural`` is needed only if adding an s to ``singular`` does not give the plural.
     """
     return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
 

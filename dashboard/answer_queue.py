@@ -26,7 +26,7 @@ from .library import BusyError, Data
 Result = TypeVar("Result")
 
 FIRST, ON_DEMAND, LONG, AHEAD = range(4)
-"""How urgent a job is, most urgent first.
+"""The possible urgencies of a job, the most urgent first.
 
 Jobs with equal urgency run in order of arrival. A ``LONG`` job pauses while more urgent jobs run,
 and an ``AHEAD`` job prefetches an answer.

@@ -161,7 +161,10 @@ def create_app(
 
 
 def is_call(body: Any, callbacks: Data) -> bool:
-    """Return whether a request body calls a callback with inputs that are strings or None."""
+    """Return whether a request body is a valid call of a callback.
+
+    Inputs must be strings or None.
+    """
 
     def names(parts: Any) -> list[str]:
         return [f"{part['id']}.{part['property']}" for part in parts]
@@ -191,7 +194,7 @@ def page_key(path: str) -> str:
 def page_of(
     key: str, functions: Functions, matches: Matches, recordings: Recordings, public: bool
 ) -> tuple[html.Div, int]:
-    """Return the page of a key and its HTTP status."""
+    """Return the page for a key, and the HTTP status of the page."""
     kind, _, name = key.partition("/")
     if key == "":
         return home_page(matches, public=public), 200

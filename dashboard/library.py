@@ -113,7 +113,7 @@ Content = TypeVar("Content", "Match", str)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LibraryItem(Generic[Content]):
-    """A match, or the page of a recording, with what the dashboard knows about it.
+    """An item of the library: a match, or the page of a recording.
 
     Attributes:
         key: the item's name in the address.
@@ -192,7 +192,7 @@ class Library(ABC, Generic[Content]):
         digest, short = hashlib.sha256(name.encode("utf-8", "replace") + b"\0"), safe_name(name)
         with tempfile.TemporaryDirectory(prefix="attnlens-") as folder:
             path = Path(folder) / short
-            # In one piece, each server thread would need memory for a complete file.
+            # The file is read in pieces, so that a server thread never needs memory for all of it.
             with path.open("wb") as file:
                 while piece := stream.read(_PIECE_BYTES):
                     digest.update(piece)

@@ -216,7 +216,10 @@ def add_match_routes(
     """Add the routes of a match."""
 
     def of_open_match(make: Callable[..., Response]) -> Callable[..., Response]:
-        """Decorate a route to receive the match of its key, or to answer 404 if it is not open."""
+        """Decorate a route to receive the match with its key.
+
+        If that match is not open, answer 404.
+        """
 
         @wraps(make)
         def answer(key: str, **parameters: Any) -> Response:
@@ -290,7 +293,7 @@ def add_match_routes(
     @server.get("/heads.json")
     @errors_as_json
     def heads() -> Response:
-        """Return the page of one head across matches, or of all heads."""
+        """Return the page that describes one head over many matches, or the page of all heads."""
         html = (functions.heads or {}).get(request.args.get("head", ""))
         if html is None:
             return error_response("there is no head of this name", 404)

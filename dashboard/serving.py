@@ -153,7 +153,7 @@ class _Refusal(Error):  # type: ignore[misc]  # waitress has no types
 
 
 class _Parser(HTTPRequestParser):  # type: ignore[misc]
-    """A parser that refuses a request with too large a body before it receives the body."""
+    """A parser that refuses a request whose body is too large, before the body is received."""
 
     arriving: ClassVar[WeakSet[_Parser]] = WeakSet()
     """The uploads that are being received or read."""
@@ -230,7 +230,7 @@ def listen(app: Dash, host: str, port: int) -> TcpWSGIServer:
         connection_limit=_MAX_CONNECTIONS,
         channel_timeout=_IDLE_SECONDS,
         cleanup_interval=10,
-        # Above 0, waitress reports whether the client has disconnected.
+        # If this is above 0, waitress reports whether the client has disconnected.
         channel_request_lookahead=1,
         asyncore_use_poll=True,
         ident=None,

@@ -15,7 +15,7 @@ INTERNATIONALS: Final = "internationals"
 BALLS_PER_OVER_OF_THE_HUNDRED: Final = 5
 ALL_OUT: Final = 10
 BOWLERS_SHARE: Final = 5
-"""A bowler may bowl at most a fifth of an innings."""
+"""A bowler may bowl at most one in five of the overs of an innings."""
 
 MENS_COMPETITIONS: Final = frozenset({
     "Bangladesh Premier League", "Big Bash League", "Caribbean Premier League",
@@ -24,7 +24,7 @@ MENS_COMPETITIONS: Final = frozenset({
     "Nepal Premier League", "Pakistan Super League", "Ram Slam T20 Challenge", "SA20",
     "Syed Mushtaq Ali Trophy", "Vitality Blast",
 })  # fmt: skip
-"""The men's club leagues whose names are not also used by a women's league."""
+"""Men's club leagues. No women's league has one of these names."""
 
 KIND_SIZE: Final = 3
 """The number of flags that `kind_of_cricket` returns."""
@@ -66,7 +66,7 @@ def era_of(match: Match) -> str:
 
 
 def kind_of_cricket(match: Match) -> tuple[float, float, float]:
-    """Return three flags, 0 or 1: women play, clubs play, and an over has five balls."""
+    """Return, as 0 or 1, whether women play, whether clubs play and whether an over has 5 balls."""
     club = not competition_of(match).startswith(INTERNATIONALS)
     return (
         float(match.gender == "female"),
@@ -84,7 +84,7 @@ KINDS: Final = (
 """The kinds of cricket, in the order of the numbers that `table_of` returns."""
 
 TABLES: Final = len(KINDS)
-"""The number of tables of outcomes by over; each kind of cricket has its own table."""
+"""The number of tables that give outcomes by over. Each kind of cricket has its own table."""
 
 
 def table_of(match: Match) -> int:

@@ -60,7 +60,7 @@ _OFF_AN_EXTRA: Final = (
     ("wides", "wide", NOT_THE_BOWLERS | {"stumped", "hit wicket"}),
     ("noballs", "no-ball", NOT_THE_BOWLERS),
 )
-"""The dismissals that are possible off a wide and off a no-ball."""
+"""The dismissals that are possible off a wide, and those that are possible off a no-ball."""
 
 _ELEVEN: Final = 11
 """The usual size of a squad.
@@ -70,8 +70,7 @@ A larger squad may include substitutes, as in leagues with impact players.
 
 _HANDLED: Final = "handled the ball"
 _LAST_HANDLED: Final = datetime.date(2017, 10, 1)
-"""From this day on, such a dismissal is called "obstructing the field" (Laws of Cricket, 2017
-code).
+"""From this day on, "handled the ball" is called "obstructing the field" (Laws of 2017).
 """
 
 _FROM_ANYWHERE = frozenset({"timed out", "retired out", "retired hurt", "retired not out"})
@@ -127,7 +126,7 @@ def _rule(
 
 
 def doubts_of(case: Case) -> list[Doubt]:
-    """Return every doubt about the balls, refusals first; at most the first five of each kind."""
+    """Return the doubts about the balls, at most five of each kind. Refusals come first."""
     doubts = []
     for rule in RULES:
         if rule.of_innings:
@@ -171,7 +170,7 @@ def _both_ends(_case: Case, scan: InningsScan) -> Iterator[Finding]:
 def _to_himself(case: Case, scan: InningsScan) -> Iterator[Finding]:
     for player in sorted(scan.batters.keys() & scan.bowlers.keys()):
         if sum(player in squad for squad in case.match.players.values()) > 1:
-            continue  # two players with the same name, who may well meet
+            continue  # two players with the same name may face each other
         for ball in scan.innings.deliveries:
             if ball.bowler.name == player in _pair(ball):
                 yield Finding(f"{player} bats and bowls on one ball", ball)
@@ -621,9 +620,9 @@ _ADDS_UP = frozenset({"label", "actual_delivery", "runs.extras", "runs.total"})
 
 
 def _ball_statements(case: Case, kinds: set[str]) -> Iterator[StatedField]:
-    """Yield one statement for each kind of field that balls have.
+    """Yield one statement for each field of `BALL_FIELDS`, about all balls together.
 
-    ``kinds`` holds the kinds of all doubts about the balls.
+    ``kinds`` holds the kinds of all doubts about the match.
     """
     balls = sum([len(innings.deliveries) for innings in case.match.innings])
     wickets = fielders = all_run = 0
@@ -669,9 +668,9 @@ key of the name.
 
 
 def _add_leaves(fields: list[_Field], prefix: str, pattern: str, part: str, node: Json) -> None:
-    """Add all fields inside a JSON object to ``fields``, with ``part`` as the part of each field.
+    """Add all fields inside a JSON object to ``fields``.
 
-    If ``part`` is empty, the part is the field's key.
+    The part of each field is ``part``; if ``part`` is empty, it is the field's key.
     """
     for key, value in node.items():
         if value is None or value == "":
@@ -696,7 +695,7 @@ def _stated_fields(case: Case) -> list[_Field]:
 
 
 def _judge(case: Case, pattern: str, part: str, value: Any) -> tuple[str, Verdict]:
-    """Return the kind of doubt to report if a field is contradicted, and the verdict on it."""
+    """Return the kind of doubt to report on a contradiction, and the verdict on the value."""
     if pattern not in WITNESSES:
         return "", Verdict(UNWITNESSED)
     kind, check = WITNESSES[pattern]

@@ -77,8 +77,7 @@ def innings_length(innings: Innings) -> str:
 
 
 def balls_left(match: Match, innings: Innings, ball: Delivery) -> int | None:
-    """Return the number of legal balls left in the innings before a delivery; ``None`` without a
-    limit.
+    """Return the number of legal balls left before a delivery; ``None`` if there is no limit.
 
     A finished over counts as one over, even if the umpires miscounted its balls. If the file says
     that the current over was miscounted, the file's number of balls is used for that over.
@@ -105,7 +104,7 @@ class Progress:
 
     Attributes:
         bowled: for example ``15.3 overs``, or ``78 balls`` in The Hundred.
-        left: the number of legal balls left; ``None`` without a limit.
+        left: the number of legal balls left; ``None`` if there is no limit.
         required: the runs needed to win; ``None`` if the innings has no target.
         required_rate: the runs required per over; ``None`` if no ball is left or if the innings has
             no target.
@@ -217,14 +216,12 @@ class Bowling:
 
     @property
     def spell(self) -> str:
-        """The amount bowled as a scorer writes it: overs, or balls in The Hundred."""
+        """How much the bowler has bowled, as a scorer writes it: overs, or balls in The Hundred."""
         return str(self.legal_balls) if counts_balls(self.balls_per_over) else self.overs
 
     @property
     def economy(self) -> float | None:
-        """Runs conceded per over, with the match's number of balls per over; ``None``
-        before a legal ball.
-        """
+        """Runs conceded per over of the match's length; ``None`` before the first legal ball."""
         balls = self.legal_balls
         return self.balls_per_over * self.runs / balls if balls else None
 
@@ -340,7 +337,7 @@ def totals(innings: Innings, by: TotalsBy) -> list[Total]:
 
 
 class Encounter(NamedTuple):
-    """The balls faced, the runs and the bowler's wickets in the duels of two players.
+    """The balls that one batter faced from one bowler, with the runs and the bowler's wickets.
 
     If the opponent is a bowler, ``runs`` counts the runs off the bat. If the opponent is a batter,
     ``runs`` counts the runs charged to the bowler.
@@ -580,7 +577,7 @@ def _player_data(player: Player) -> Json:
 
 
 def _figures(of: object, names: str) -> Json:
-    """Return the attributes that ``names`` lists, separated by spaces.
+    """Return the attributes whose names are in ``names``, separated by spaces in that text.
 
     Fractions are rounded to two decimals.
     """

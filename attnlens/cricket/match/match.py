@@ -289,7 +289,8 @@ class Powerplay:
     """A powerplay that the file states: the balls on which the field was restricted.
 
     Attributes:
-        first, last: the over and the delivery in the over, as in labels: ``(0, 1)`` to ``(5, 10)``.
+        first, last: the first and the last ball, such as ``(0, 1)`` and ``(5, 10)``: the over and
+            the delivery in the over, as in labels.
         kind: ``mandatory``, ``batting`` or ``fielding``.
     """
 

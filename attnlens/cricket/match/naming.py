@@ -51,7 +51,7 @@ class BallReference:
 
 @contextmanager
 def balls_of(path: str | None, remedy: str = f"name the ball as {GRAMMAR}") -> Iterator[None]:
-    """Add the path, and a missing remedy, to a `BallNotFoundError` that the block raises."""
+    """Add the path to a `BallNotFoundError` that the block raises, and a remedy if it has none."""
     try:
         yield
     except BallNotFoundError as error:
@@ -417,8 +417,7 @@ def changed_ends(ball: Delivery) -> bool:
 
 
 def at_the_crease(innings: Innings, last: Delivery) -> tuple[Player | None, Player | None]:
-    """Return the batters on strike and at the other end for the next ball; ``None`` for a new
-    batter.
+    """Return the batter on strike and the other batter for the next ball; ``None`` is a new batter.
 
     After a wicket the new batter is assumed to be on strike, unless the over has ended.
     """

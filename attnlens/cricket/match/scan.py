@@ -36,7 +36,7 @@ Eight runs have been scored on rare occasions.
 RAIN_RULES: Final = frozenset({"D/L", "VJD"})
 """The values of ``outcome.method`` that name a rule for setting a new target.
 
-Other methods decide a match by something other than a comparison with a target.
+The other methods, such as ``Awarded``, do not decide a match by a target.
 """
 
 _UNKNOWN = UNKNOWN_PLAYER.name
@@ -71,8 +71,7 @@ class InningsScan:
         batters, bowlers: for each batter's name, the first ball of the batter's last pair; for each
             bowler's name, the first ball of the bowler's first over.
         cut_short: whether the innings ended before the end of its last over.
-        surplus: the number of legal balls in excess of the regular length of an over, over the
-            whole innings.
+        surplus: the number of legal balls by which overs of the innings are too long, in total.
     """
 
     innings: Innings
@@ -219,7 +218,7 @@ class Stated:
     def names_fielders(self) -> bool:
         """Whether the format records fielders.
 
-        CSV tables record them from the version on that introduced ``actual_delivery``.
+        CSV files record them since the version that introduced ``actual_delivery``.
         """
         return self.exact or self.has_actual_delivery
 
@@ -263,7 +262,7 @@ class Case:
 
     @cached_property
     def players_of(self) -> dict[str, set[str]]:
-        """The players who bat or bowl on a ball, by team."""
+        """For each team, the players who bat or bowl on some ball."""
         names: dict[str, set[str]] = {}
         for scan in self.scans:
             for team, players in scan.by_team():
@@ -281,7 +280,7 @@ class Case:
 
     @cached_property
     def everybody(self) -> set[str]:
-        """Everyone in a squad, on a ball, or in another statement of the file."""
+        """Everyone whom the file names in a squad, on a ball or in another statement."""
         names = set[str]().union(*self.squads.values(), *self.players_of.values())
         names.update(filter(_is_text, self.stated.object("supersubs").values()))
         for scan in self.scans:
@@ -304,7 +303,9 @@ class Case:
         return [name for names in lists for name in filter(_is_text, names)]
 
     def claims(self, key: str) -> int:
-        """Return the number of balls with a review, or with replacements."""
+        """Return the number of balls for which the file states ``key``: ``review`` or
+        ``replacements``.
+        """
         return sum([claim[1] == key for scan in self.scans for claim in scan.claims])
 
     @cached_property
@@ -338,7 +339,7 @@ class Case:
 
     @cached_property
     def main(self) -> list[InningsScan]:
-        """The innings without super overs."""
+        """All innings that are not super overs."""
         return [scan for scan in self.scans if not scan.innings.super_over]
 
     @property

@@ -1,4 +1,4 @@
-"""Check what a file states about its match: when and where, the people, the result, the innings."""
+"""Check what a file states about its match, such as the date, the officials and the result."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _NUMBERED_TYPES = frozenset({"T20", "ODI", "Test"})
 """Match types whose internationals have numbers; an IT20 match has no official T20I status."""
 
 _MAX_DAYS = {True: 3, False: 12}
-"""The most days from the first to the last day; the key says whether overs are limited."""
+"""The most days between the first and the last day of a match, by whether its overs are limited."""
 
 _FIRST_DAYS: Final = {
     "T20": datetime.date(2003, 6, 13),

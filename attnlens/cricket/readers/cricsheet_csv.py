@@ -3,9 +3,9 @@
 CSV2 ("Ashwin") has 22 or 27 columns: https://www.cricsheet.org/format/csv_ashwin/ (2.3.0). Facts
 that are not in its rows come from the ``_info.csv`` in the same folder, if there is one.
 
-Every row of the original CSV is a version row, an info row or a ball row, and begins with that
-word: https://cricsheet.org/format/csv_original/ (1.8.0). A ball row has 16 fields, or 21 fields
-from version 1.8.0 on, and can hold only one wicket.
+Every row of the original CSV begins with ``version``, ``info`` or ``ball``:
+https://cricsheet.org/format/csv_original/ (1.8.0). A ball row has 16 fields, or 21 fields from
+version 1.8.0 on, and can hold only one wicket.
 """
 
 from __future__ import annotations

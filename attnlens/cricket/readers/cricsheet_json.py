@@ -327,7 +327,7 @@ def _key_twice(file: MatchFile, text: str, error: DoubledKey) -> MatchFileError:
 
 
 def _path_of(document: Json, position: int | None) -> JsonPath:
-    """Return the path of the ball at this position; the path of all innings if there is none."""
+    """Return the path of the ball at this position, or of the list of innings if there is none."""
     left = position or 1
     for number, innings in enumerate(document["innings"]):
         for over_position, over in enumerate(innings.get("overs", ())):

@@ -401,7 +401,7 @@ def _is_expected(name: str) -> bool:
 
 
 def _without_doubles(names: Sequence[str]) -> list[str]:
-    """Return the names that may be names of match files.
+    """Return the names of the files that may hold matches.
 
     A table that repeats the other files is left out.
     """

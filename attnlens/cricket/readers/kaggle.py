@@ -53,7 +53,7 @@ _BLANK = frozenset({"", "NA"})
 """Texts that mean a blank value in these tables."""
 
 Row = dict[str, str]
-"""The text of each field of a row, stripped of whitespace. A missing field has an empty string."""
+"""The text of each field of a row, stripped of whitespace. The text of a missing field is empty."""
 
 
 @dataclass(frozen=True)

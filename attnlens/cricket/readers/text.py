@@ -100,7 +100,7 @@ def lines(text: str) -> io.StringIO:
 
 
 def looks_like(data: bytes, display: str) -> str:
-    """Describe what a file that is not a match file seems to be."""
+    """Return what a file seems to be, if it is not a match file."""
     kind = binary_kind(data)
     if kind is not None:
         return f"looks like {kind}"
