@@ -4,8 +4,8 @@ Each rule is one small function.
 
 A well-formed file can still describe a match that was never played. Each violation of a rule is
 added to the match's notes. If no analysis of the match could be right, the match is refused.
-`reconcile` also compares the facts stated about the match with its balls. Every field of the file
-has a witness, which is a function that checks the field, or is listed in `NO_CLAIM`.
+`reconcile` also compares the facts stated about the match with its balls. Each field of the file is
+checked by a function, its witness, unless the field is listed in `NO_CLAIM`.
 """
 
 from __future__ import annotations
