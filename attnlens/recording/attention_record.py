@@ -78,13 +78,10 @@ class AttentionRecord:
 
     def __post_init__(self) -> None:
         shape = self.shape
-        fits = len(self.axes) == len(shape)
-        if fits:
-            fits = all(
-                axis.labels is None or len(axis.labels) == size
-                for axis, size in zip(self.axes, self.sizes, strict=True)
-            )
-        if not fits:
+        if len(self.axes) != len(shape) or any(
+            axis.labels is not None and len(axis.labels) != size
+            for axis, size in zip(self.axes, self.sizes, strict=True)
+        ):
             sizes = ", ".join(
                 f"{axis.name}={'?' if axis.labels is None else len(axis.labels)}"
                 for axis in self.axes
@@ -458,11 +455,8 @@ def _sizes(record: AttentionRecord) -> str:
 
 def _noted(notes: Sequence[str]) -> list[str]:
     lines = [f"  note: {_short(note, 400)}" for note in notes[:_MAX_LISTED_RECORDS]]
-    return lines + (
-        [f"  … {len(notes) - _MAX_LISTED_RECORDS} more notes"]
-        if len(notes) > _MAX_LISTED_RECORDS
-        else []
-    )
+    more = len(notes) - _MAX_LISTED_RECORDS
+    return [*lines, f"  … {more} more notes"] if more > 0 else lines
 
 
 def _short(text: str, widest: int = _WIDEST) -> str:

@@ -389,14 +389,10 @@ def _lazy(entry: Entry, tensors: Mapping[str, Tensor]) -> LazyAttention:
         fits and k.shape[1] > 0 and q.shape[1] % k.shape[1] == 0,
         f"queries {tuple(q.shape)} and keys {tuple(k.shape)} have shapes that do not fit together",
     )
-    number = isinstance(lazy.scale, int | float) and not isinstance(lazy.scale, bool)
-    good = (
-        number
-        and abs(lazy.scale) <= torch.finfo(torch.float32).max
-        and isinstance(lazy.causal, bool)
-    )
+    is_number = isinstance(lazy.scale, int | float) and not isinstance(lazy.scale, bool)
+    is_number = is_number and abs(lazy.scale) <= torch.finfo(torch.float32).max
     _demand(
-        good,
+        is_number and isinstance(lazy.causal, bool),
         f"scale {lazy.scale!r} is not a number, or causal {lazy.causal!r} is not true or false",
     )
     if lazy.mask is not None:
@@ -404,8 +400,8 @@ def _lazy(entry: Entry, tensors: Mapping[str, Tensor]) -> LazyAttention:
         fits = kind and broadcasts(lazy.mask.shape, lazy.shape)
         _demand(fits, "the mask does not fit the weights")
     if lazy.lse is not None:
-        good = lazy.lse.is_floating_point() and lazy.lse.shape == lazy.shape[:3]
-        _demand(good, "the log-sum-exps do not fit the weights")
+        fits = lazy.lse.shape == lazy.shape[:3]
+        _fit(lazy.lse, fits, "the log-sum-exps do not fit the weights")
     return lazy
 
 
@@ -415,16 +411,13 @@ def _check(record: AttentionRecord) -> None:
     for name in ("content", "bias"):
         part = getattr(record, name)
         if part is not None:
-            good = part.is_floating_point() and broadcasts(part.shape, shape)
-            _demand(good, f"{name} does not fit the weights' shape {shape}")
+            fits = broadcasts(part.shape, shape)
+            _fit(part, fits, f"{name} does not fit the weights' shape {shape}")
     sizes = record.sizes[-1:], shape[2:3]
     for part, size in zip((record.values, record.outputs), sizes, strict=True):
         if part is not None:
-            good = part.is_floating_point() and part.dim() == 4
-            _demand(
-                good and part.shape[:3] == shape[:2] + size,
-                "values or outputs do not fit the weights",
-            )
+            fits = part.dim() == 4 and part.shape[:3] == shape[:2] + size
+            _fit(part, fits, "values or outputs do not fit the weights")
     if record.rows is not None and "query" in (names := [axis.name for axis in record.axes]):
         n_rows = shape[names.index("query")]
         _demand(
@@ -455,12 +448,16 @@ def _check(record: AttentionRecord) -> None:
     inside = not keys.numel() or (int(keys.min()) >= 0 and int(keys.max()) < (count or 0))
     _demand(inside, f"a key number is not below the key count {count}")
     if record.residual is not None:
-        good = record.residual.is_floating_point() and record.residual.shape == shape[:-1]
-        _demand(good, "the residual does not fit the weights")
+        fits = record.residual.shape == shape[:-1]
+        _fit(record.residual, fits, "the residual does not fit the weights")
 
 
 def _is_count(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _fit(part: Tensor, fits: bool, otherwise: str) -> None:
+    _demand(part.is_floating_point() and fits, otherwise)
 
 
 def _demand(holds: bool, otherwise: str) -> None:
