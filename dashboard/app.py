@@ -227,14 +227,14 @@ def page_of(
 
 
 _KEYS: Final = {
-    "← →": "the ball before, the next",
-    "⇧ ← →": "six balls",
+    "← →": "previous and next ball",
+    "⇧ ← →": "six balls back or forward",
     "Home End": "first and last ball",
     "Space": "play and stop",
-    "[ ]": "the innings before, the next",
+    "[ ]": "previous and next innings",
     "h": "enlarge the next head; Esc closes it",
-    "c": "every claim",
-    "Arrows in a heat map": "move the cell that is read out",
+    "c": "all claims and their tests",
+    "Arrows in a heat map": "choose the cell whose weight is shown",
     "?": "this list",
 }
 

@@ -56,7 +56,7 @@ def drop_zone(kind: str, words: str) -> html.Div:
     The page's script adds the file input.
     """
     return html.Div(
-        [html.Label(f"Open {words}; or drop the file here. "), html.P("", role="alert")],
+        [html.Label(f"Open {words}, or drop the file here. "), html.P("", role="alert")],
         className="drop",
         **hyphenated(data_drop=kind),
     )
@@ -101,7 +101,7 @@ def _score(innings: Data) -> Page:
 
 def _match_card(item: LibraryItem[Match]) -> html.Li:
     rows: list[Component] = [html.Span(_score(innings)) for innings in item.summary["innings"]]
-    sample = ("A sample to begin with: an invented match",) if item.sample else ()
+    sample = ("A sample: an invented match",) if item.sample else ()
     facts = html.Span(_facts(item, *sample), className="quiet")
     parts = [*(rows or [html.B(item.summary["title"])]), item.summary["result"], facts]
     href = match_link(item) if item.followed is None else last_ball_link(item)
@@ -109,8 +109,8 @@ def _match_card(item: LibraryItem[Match]) -> html.Li:
 
 
 _LEAD: Final = (
-    "Open a match: who won and when it turned, then ball by ball where the model looked, and what "
-    "hiding those balls does to what it expects."
+    "Open a match to see who won and where it turned. Then see, ball by ball, where the model "
+    "looked, and how hiding those balls changes its forecast."
 )
 
 
@@ -201,22 +201,25 @@ def ball_page(item: LibraryItem[Match], models: tuple[str, ...]) -> html.Div:
         panel(
             "subject", None, html.H2("What is expected", id="headline"), _empty("outcomes"), _USUAL
         ),
-        panel("hide", "Hide these balls, and it becomes", _empty("hidden")),
+        panel("hide", "Effect of hiding past balls", _empty("hidden")),
         panel("words", "In words", _empty("narrative")),
-        panel("reasons", "What it knows", _empty("groups")),
+        panel("reasons", "Why it differs from usual", _empty("groups")),
         panel("what-if", "What if", html.Form(id="what-if-form"), _empty("what-if-answer")),
     ]
-    scale = html.Span([html.I(className="ramp"), "0% to 50% of its attention"], className="quiet")
+    scale = html.Span(
+        [html.I(className="ramp"), "row: a ball; column: a past ball; 0% to 50% of attention"],
+        className="quiet",
+    )
     heads = panel(
         "heads",
-        "Heads, by their share of the past's effect",
+        "Heads, by their share of the past balls' effect",
         _empty("maps"),
         html.Div(id="head", hidden=True),
         beside=scale,
     )
     state = html.P(id="live", className="quiet", role="status")
     live = [state, html.P(id="next")] if is_live else []
-    claims = [html.Summary("Every claim, tested"), _empty("claims-list")]
+    claims = [html.Summary("All claims and their tests"), _empty("claims-list")]
     waiting = html.P("the model is reading the innings", className="loading")
     content = [
         html.H1(item.summary["title"], className="unseen"),
@@ -239,12 +242,12 @@ _KEY: Final = html.P(
     className="quiet key",
 )
 _USUAL: Final = html.P(
-    "│ usual at such a scoreboard; on the right the difference in points",
+    "│ usual at such a scoreboard in this competition; right: the difference in points",
     className="quiet",
 )
 _NO_RECORDING: Final = (
-    "No recording is open. One is made with attnlens.record(model) and saved with "
-    "recording.save(FILE); any PyTorch model with attention will do."
+    "No recording is open. Make one with attnlens.record(model), and save it with "
+    "recording.save(FILE). Any PyTorch model with attention works."
 )
 
 

@@ -315,7 +315,7 @@ def test_of_a_short_past_nothing_can_be_told(ball: int) -> None:
         told = {"cannot be told": too_few("balls"), None: ELSEWHERE}
         assert one["reason"] == told[one["verdict"]]
     told = [line["text"] for line in data["narrative"]]
-    assert "but that test is inconclusive." in " ".join(told)
+    assert "but the result is unclear." in " ".join(told)
 
 
 @pytest.mark.parametrize("counts", [(1, 1, 1, 1, 1), (4, 2, 3, 6, 20)])
@@ -347,8 +347,8 @@ def test_one_outcome_on_the_command_line(attnlens_here: Here, sample_match_path:
     data = json.loads(attnlens_here.good(*asked, "--json"))
     assert data["prediction"]["explained"] == "4"
     assert {one["top_change"]["outcome"] for one in data["evidence"]} == {"4"}
-    assert "points of P(four) from usual" in " ".join(attnlens_here.good(*asked).split())
-    assert "\nWhy, in points of P(4) from usual\n" in attnlens_here.good(*asked, "--full")
+    assert "Why P(four) differs from usual" in " ".join(attnlens_here.good(*asked).split())
+    assert "\nWhy P(four) differs from usual (points)\n" in attnlens_here.good(*asked, "--full")
     answer = attnlens_here(*asked, "--format", "heatmap")
     assert (answer.status, answer.out) == (2, "")
     assert "which is the same for every outcome; leave --outcome out" in answer.err

@@ -229,10 +229,12 @@ def here(attnlens_here: Here) -> Here:
 
 
 def test_the_command_tells_what_is_not_borne_out(here: Here) -> None:
-    assert here.good("check", "rivers.csv", "good.txt") == "1 of 1 statements read\n"
+    assert here.good("check", "rivers.csv", "good.txt") == "1 of 1 statements read, 1 borne out\n"
     told = here("check", "rivers.csv", "bad.md")
     assert (told.status, told.err) == (1, "")
-    assert told.out.startswith("1 of 2 statements read\n\nnot borne out: 1\n  The level at")
+    assert told.out.startswith(
+        "1 of 2 statements read, 0 borne out\n\nnot borne out: 1\n  The level at"
+    )
     assert 'number "2.87"; the data has 3.42 (/0/level_m)' in told.out
     data = json.loads(here("check", "rivers.csv", "bad.md", "--json").out)
     assert data["coverage"] == {"read": 1, "of": 2}

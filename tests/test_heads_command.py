@@ -138,7 +138,7 @@ def test_a_narrow_page_has_the_same_words(heads: Heads, attnlens_here: Here) -> 
     first, *lines = wide.splitlines()
     assert first == "what the heads of one do, over 12 balls of 3 matches, 2024-01-07 to 2024-01-09"
     assert sum(line.endswith("rank") for line in lines) == 5
-    for words in ("head 0 ", "head 5 ", " all ", " same batsman ", " over boundary only "):
+    for words in ("head 0 ", "head 5 ", " all ", " same batter ", " over change only "):
         assert words in wide
     assert "…" not in narrow
     counts = [Counter(word.strip(",") for word in page.split()) for page in pages]

@@ -61,8 +61,8 @@ def test_what_is_not_known_or_not_shown_is_said_and_names_are_only_names(documen
     assert re.findall(r'fill-opacity="([\d.]+)"', page) == ["1.00", "0.00", "0.50"]
     assert "m&lt;script&gt;, innings" in page
     assert "<script" not in page
-    assert "not known of its weight" in page
-    assert "– matters on 2% of balls, more than hiding random balls, but on too few" in page
+    assert "not known of its attention" in page
+    assert "– matters on 2% of balls, more effect than hiding random balls, but on too few" in page
 
 
 def test_older_documents_are_shown_and_others_refused(document: Any) -> None:

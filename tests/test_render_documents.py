@@ -139,12 +139,12 @@ def test_the_drawings_are_the_heat_maps_on_one_scale() -> None:
     ]
     assert len(drawings) == 6
     first, *drawings = drawings
-    assert first.findtext("title", "") == "Where it looked, and what each ball does"
+    assert first.findtext("title", "") == "Attention to each past ball, and its effect"
     balls = len(explanation.across_balls.medium.balls)
     words = [cell.findtext("title", "") for cell in first.findall("rect")]
     assert len(words) == 5 * balls
     assert [text.startswith("all heads, ball ") for text in words].count(True) == balls
-    assert [text.endswith(" points of P(4)") for text in words].count(True) == balls
+    assert [text.endswith(" points of P(four)") for text in words].count(True) == balls
     scales = dict(explanation.across_balls)
     rows = {
         scale: [head.row for head in reversed(inner.attention_by_head.values())]

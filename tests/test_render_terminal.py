@@ -79,7 +79,7 @@ def test_bars_show_base_now_and_difference_above_the_contributions() -> None:
     assert re.search(
         rf"Marchetti's record +{re.escape(told)} [█░]+$", "\n".join(lines), re.MULTILINE
     )
-    assert "Why, in points of P(4) from usual" in lines
+    assert "Why P(four) differs from usual (points)" in lines
 
 
 def test_the_strip_has_a_shade_per_ball_overs_apart() -> None:
@@ -165,7 +165,7 @@ def test_a_narrow_page_keeps_the_figures_of_the_reasons() -> None:
 
     def figures(width: int) -> list[str]:
         lines = story(data, width)
-        first = next(n for n, line in enumerate(lines) if line.startswith("Why, in points"))
+        first = next(n for n, line in enumerate(lines) if line.startswith("Why P(four)"))
         reasons = takewhile(lambda line: line.startswith("   "), lines[first + 1 :])
         return [re.findall(r"[+−]\d+\.\d", line)[-1] for line in reasons]
 
@@ -175,7 +175,7 @@ def test_a_narrow_page_keeps_the_figures_of_the_reasons() -> None:
 
 def test_the_reasons_of_a_story_sum_to_the_difference() -> None:
     lines = story(explanation_cases.explanation(47))
-    reasons = lines[lines.index("Why, in points of P(four) from usual") + 1 :][:5]
+    reasons = lines[lines.index("Why P(four) differs from usual (points)") + 1 :][:5]
     points = [re.search(r" ([+−][\d.]+) [█░]", line) for line in reasons]
     total = sum(float(match[1].replace("−", "-")) for match in points if match)
     assert abs(total - 100 * (0.169 - 0.083)) < 0.3
@@ -283,7 +283,7 @@ def test_the_summary_is_never_empty() -> None:
     attention, _, hidden = summary(47).rpartition(" | ")
     data = explanation_cases.explanation(47)
     assert attention == data["summary"]
-    assert hidden == "Hiding the 4 balls it attended to most: P(4) 16.9% → 16.0% (0.0005 nats)"
+    assert hidden == "Hiding the 4 balls it attended to most: P(four) 16.9% → 16.0% (0.0005 nats)"
     assert summary(47, evidence=False) == data["summary"]
     unsafe = data | {"summary": "Focus on A\x1b[2J B"}
     assert render_summary(Explanation.from_dict(unsafe)) == "Focus on A B"

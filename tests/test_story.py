@@ -279,7 +279,7 @@ def test_where_nothing_was_tested_nothing_is_said() -> None:
     forms = forms_of(story)
     for name in ("screen", "html", "markdown"):
         assert "Nothing was tested" in forms[name]
-    assert 'never "because"' in forms["prompt"]
+    assert 'never say "because"' in forms["prompt"]
 
 
 # ---- matches that are not as they should be

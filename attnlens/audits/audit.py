@@ -348,9 +348,17 @@ class _Case:
         attended = np.concatenate(list(screening.attention.values())).mean(0)
         attended_items, last = self.top(attended, width), screening.items[-width:]
         return [
-            self.claim("weighed most", "the item that weighs most", self.top(weighed, 1)),
-            self.claim("weighed", "the items that weigh most", self.top(weighed, width)),
-            self.claim("attended", "the items attended most", attended_items, attended),
+            self.claim(
+                "weighed most",
+                "the item with the largest gradient × attention",
+                self.top(weighed, 1),
+            ),
+            self.claim(
+                "weighed",
+                "the items with the largest gradient × attention",
+                self.top(weighed, width),
+            ),
+            self.claim("attended", "the most attended items", attended_items, attended),
             self.claim("last items", f"the last {width} items", last),
         ]
 
@@ -370,7 +378,7 @@ class _Case:
     def head_claim(self, row: HeadRow) -> AuditClaim:
         weights = self.screening.attention[row.site][row.head]
         items = self.top(weights, self.width)
-        return self.claim("head", f"what {row.name} looks at", items, weights, row)
+        return self.claim("head", f"the most attended items of {row.name}", items, weights, row)
 
 
 def token_structure(single_input: AuditInput, screening: Screening) -> dict[int, tuple[float, ...]]:

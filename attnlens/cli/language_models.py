@@ -202,7 +202,8 @@ def _render_check(checked: SpotCheck) -> str:
     It has the number of statements that could be read, and every statement except those that are
     borne out by the data.
     """
-    parts = [f"{checked.read} of {len(checked.statements)} statements read"]
+    good = sum(row.answer == "borne out" for row in checked.statements)
+    parts = [f"{checked.read} of {len(checked.statements)} statements read, {good} borne out"]
     for answer in ("not borne out", "not in the data", "not read"):
         rows = [_statement_lines(row) for row in checked.statements if row.answer == answer]
         if rows:

@@ -58,7 +58,7 @@ from attnlens.render.numbers import percent_seen, rounded
 
 
 def event_of(innings: Innings, ball: Delivery, balls_left: int | None) -> str:
-    """Describe a ball: ``Khan hit Nabi for six with 44 wanted from 34``, or
+    """Describe a ball: ``Khan hit Nabi for six with 44 needed from 34``, or
     ``Khan (24) c Smith b Nabi at 60/2``.
 
     Args:
@@ -78,18 +78,17 @@ def event_of(innings: Innings, ball: Delivery, balls_left: int | None) -> str:
         event = f"{ball.bowler} to {ball.batter}: {OUTCOME_WORDS[ball.outcome]}{cost}"
     if innings.target is None or not balls_left:
         return f"{event} at {ball.score_before}/{ball.wickets_before}"
-    return f"{event} with {innings.target - ball.score_before} wanted from {balls_left}"
+    return f"{event} with {innings.target - ball.score_before} needed from {balls_left}"
 
 
 def odds_of(explanation: Explanation, outcome: Outcome) -> str:
-    """Return, for example, ``that was 6% likely, usually 4%``."""
+    """Return, for example, ``that was 6% likely (usual: 4%)``."""
     index = outcome_index(explanation.prediction, outcome)
     names = ("probability", "usual")
     prob, usual = (
         text_of(explanation, f"[/prediction/outcomes/{index}/{name} visible]") for name in names
     )
-    comparison = "as usual" if prob == usual else f"usually {usual}"
-    return f"{'a wicket' if outcome == 'W' else 'that'} was {prob} likely, {comparison}"
+    return f"{'a wicket' if outcome == 'W' else 'that'} was {prob} likely (usual: {usual})"
 
 
 MAX_TURNS: Final = 8

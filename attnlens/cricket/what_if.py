@@ -569,9 +569,9 @@ def narrate_what_if(answer: WhatIf) -> tuple[Sentence, ...]:
     first, second = ranked[:2]
     templates = [f"Suppose {_changes(answer)}: {_moved(answer, first)}."]
     if abs(answer.outcomes[second].points) >= MIN_GROUP_POINTS:
-        templates.append(f"Next, {_moved(answer, second)}.")
+        templates.append(f"Also, {_moved(answer, second)}.")
     templates.append(
-        "The two answers are [/effect_nats significant] nats apart; this is what the model "
+        "The two forecasts differ by [/effect_nats significant] nats; they say what the model "
         "expects, not what would have happened."
     )
     return tuple(sentence(answer, template) for template in templates)
@@ -596,7 +596,7 @@ def _changes(answer: WhatIf) -> str:
 def _moved(answer: WhatIf, index: int) -> str:
     """Describe the change of an outcome's probability, with the fewest decimals that show it."""
     pointer = f"/outcomes/{index}"
-    outcome = f"the chance of [{pointer}/outcome outcome]"
+    outcome = f"the probability of [{pointer}/outcome outcome]"
     before, after = quote_change(answer, f"{pointer}/before", f"{pointer}/after")
     if text_of(answer, before) == text_of(answer, after):
         return f"{outcome} stays at {before}"

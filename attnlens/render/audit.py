@@ -30,20 +30,14 @@ _MAX_CLAIMS: Final = 6
 _MAX_HEADS: Final = 4
 _MAX_INPUTS: Final = 3
 _SHARES: Final = ("previous", "first", "duplicate", "induction", "sink")
-_PICTURE: Final = "picture only"
 _MAX_TOKENS: Final = 8
 _SIZES: Final = ((0.5, "large"), (0.05, "medium"), (0.005, "small"), (0.0, "none"))
 """The smallest effect in nats for each word that describes the size of an effect."""
 _SIZE_LEGEND: Final = "large from 0.5 nats, medium from 0.05, small from 0.005"
-_WORDS: Final = {
-    "supported": "larger",
-    "not better than chance": "no larger",
-    "contradicted": "opposite",
-    "cannot be told": "unclear",
-}
 _LEGEND: Final = (
-    "larger, no larger: than hiding as many other items; opposite: they lower the target; unclear: "
-    "too few items to compare; picture only: shown, not tested"
+    "✓ larger, – no larger: than the effect of hiding as many other items; ✗ opposite: the items "
+    "lower the target; ? unclear: too few items to compare; q: p corrected for all claims of an "
+    "input"
 )
 _ALPHA: Final = 0.05
 """The significance level for the p-values of heads. By chance, 5% of them are at most this."""
@@ -93,8 +87,8 @@ def render_heads(page: Page, table: HeadTable) -> None:
 def render_ablation(page: Page, ablation: Ablation) -> None:
     way = {"zero": "set to 0", "mean": "attending evenly"}[ablation.how]
     summary = f"loss {ablation.loss:.4f}, mean of {count(ablation.inputs, 'input')}"
-    page.paragraph(f"{summary}; heads {way} one by one", "title", indent=0)
-    heads = ("head", "change", "beyond random", "p", "q", "site")
+    page.paragraph(f"{summary}; one head at a time {way}", "title", indent=0)
+    heads = ("head", "change", "minus random", "p", "q", "site")
     rows = [
         [
             head.name,
@@ -109,7 +103,7 @@ def render_ablation(page: Page, ablation: Ablation) -> None:
         largest, mean = max(ablation.random), sum(ablation.random) / len(ablation.random)
         drawn_heads = count(len(ablation.random), "head")
         summary = f"{_signed(mean)} on average, {_signed(largest)} at most"
-        page.paragraph(f"{drawn_heads} drawn at random: {summary}")
+        page.paragraph(f"{drawn_heads} drawn at random change the loss by {summary}")
 
 
 def _signed(nats: float) -> str:
@@ -152,8 +146,8 @@ def sections(audit: Audit) -> list[Section]:
             title, [claim for claim in audit.claims if claim.removed_from == target], many
         )
         for target, title in (
-            ("model", "what mattered: hidden from the whole model"),
-            ("head", "what heads look at: hidden from that head alone"),
+            ("model", "claims about the whole model: items hidden from all attention"),
+            ("head", "claims about heads: items hidden from that head alone"),
         )
     ]
     ranked = sorted(audit.heads, key=lambda row: -(row.importance or 0.0))[:_MAX_HEADS]
@@ -181,9 +175,9 @@ def tokens_section(tokens: Sequence[TokenEffect], many: bool) -> Section:
         ]
         for token in top_tokens
     ]
-    left = f"and {count(len(ranked) - len(top_tokens), 'more token')}, with smaller effects; "
+    left = f"and {count(len(ranked) - len(top_tokens), 'more token')} with smaller effects; "
     return Section(
-        "effect of hiding each token alone, and the attention it gets",
+        "effect of hiding each token alone, and its attention",
         ("effect", "target", "points", "nats", "attention", "token"),
         rows,
         (2, 3, 4),
@@ -198,7 +192,7 @@ def claims_section(title: str, claims: Sequence[AuditedClaim], many: bool) -> Se
 
     If ``many`` is true, each claim is preceded by the number of its input.
     """
-    order = [*VERDICTS, None]
+    order = [*VERDICTS]
     ranked = sorted(claims, key=lambda claim: (order.index(claim.verdict), -claim.effect_nats))
     left = Counter(map(_word, ranked[_MAX_CLAIMS:]))
     omitted = ", ".join(f"{many} {verdict}" for verdict, many in left.most_common())
@@ -207,27 +201,23 @@ def claims_section(title: str, claims: Sequence[AuditedClaim], many: bool) -> Se
     of_heads = any(claim.share is not None for claim in some)
     return Section(
         title,
-        ("verdict", "q", "target", *(["share"] if of_heads else []), "claim"),
+        ("effect", "q", "target", *(["share"] if of_heads else []), "claim"),
         [_claim_row(claim, f"input {claim.input + 1}: " if many else "") for claim in some],
         (1, 3) if of_heads else (1,),
         tuple(claim.top_change.points / largest for claim in some),
-        tuple("reference" if claim.reference else _sign(claim)[1] for claim in some),
+        tuple("reference" if claim.reference else VERDICTS[claim.verdict][2] for claim in some),
         f"and {sum(left.values())} more: {omitted}" if left else "",
     )
 
 
-def _sign(claim: AuditedClaim) -> tuple[str, str]:
-    return VERDICTS[claim.verdict] if claim.verdict else ("○", "picture")
-
-
 def _word(claim: AuditedClaim) -> str:
-    return _WORDS[claim.verdict] if claim.verdict else _PICTURE
+    return VERDICTS[claim.verdict][1]
 
 
 def _claim_row(claim: AuditedClaim, lead: str) -> list[str]:
     change = claim.top_change
     return [
-        f"{_sign(claim)[0]} {_word(claim)}",
+        f"{VERDICTS[claim.verdict][0]} {_word(claim)}",
         number(claim.q, 3),
         f"{fine_percent(change.before)} → {fine_percent(change.after)}",
         *([] if claim.share is None else [fine_percent(claim.share)]),
@@ -248,7 +238,7 @@ def heads_section(table: Sequence[HeadRow]) -> Section:
         for row in table
     ]
     heads = ("head", *names, "prefers")
-    title = "heads: gradient × attention, shares of their attention, p of what they look at"
+    title = "heads: importance (gradient × attention), shares of attention, p of the attended items"
     return Section(title, heads, rows, tuple(range(1, len(names) + 1)))
 
 
@@ -257,15 +247,21 @@ def closing(audit: Audit) -> list[str]:
     p_values = [row.p for row in audit.heads if row.p is not None]
     few, even = sum(p <= _ALPHA for p in p_values), _ALPHA * len(p_values)
     looks = (
-        f"p ≤ {_ALPHA} for what {few} of {count(len(p_values), 'head')} look at, hidden from "
-        f"the whole model; chance alone gives {even:.0f}"
+        f"p ≤ {_ALPHA} for {few} of {count(len(p_values), 'head')}, if their most attended items "
+        f"are hidden from the whole model; {even:.0f} expected by chance"
     )
     placebos = ", ".join(
         f"{placebo.kind} {placebo.supported} of {placebo.tested}" for placebo in audit.placebos
     )
-    cost = f"cost: {count(audit.cost.forwards, 'forward')}, {audit.cost.seconds:.1f} s"
+    cost = f"cost: {count(audit.cost.forwards, 'forward pass', 'forward passes')}, "
+    cost += f"{audit.cost.seconds:.1f} s"
     legend = [_LEGEND] if audit.claims else []
-    return [*legend, *([looks] if p_values else []), f"placebos called larger: {placebos}", cost]
+    return [
+        *legend,
+        *([looks] if p_values else []),
+        f"placebos with the verdict larger: {placebos}",
+        cost,
+    ]
 
 
 def importance_map(table: Sequence[HeadRow], largest: float) -> HeatMapDrawing:

@@ -36,18 +36,23 @@ _SHORT_WAYS: Final = {
     "model": "replaced by <unk>",
 }
 VERDICTS: Final = {
-    "supported": ("✓", "supported"),
-    "not better than chance": ("–", "chance"),
-    "contradicted": ("✗", "contradicted"),
-    "cannot be told": ("?", "untold"),
+    "supported": ("✓", "larger", "supported"),
+    "not better than chance": ("–", "no larger", "chance"),
+    "contradicted": ("✗", "opposite", "contradicted"),
+    "cannot be told": ("?", "unclear", "untold"),
+    None: ("○", "not tested", "picture"),
 }
-"""The symbol and style of each verdict."""
+"""For each verdict, its sign, words that compare the effect with that of other sets, and its style.
+"""
+
+_Q_LEVEL: Final = 0.05
+"""Above this q, "no larger" needs no reason."""
 
 _CAVEAT: Final = (
-    "A weight says where the decoder looked, not that it mattered. Hidden: not seen by "
-    "cross-attention, whose places hold traces of other words too. Replaced: not read at all. p: "
-    "the share of all sets of as many words that do at least as much; q: after Benjamini and "
-    "Hochberg over the tokens."
+    "An attention weight shows where the decoder looked, not that it mattered. Hidden words get no "
+    "cross-attention, but other positions may hold traces of them. Replaced words are not read. "
+    "✓ larger, – no larger: than the effect of other sets of as many words. q: the share of these "
+    "sets with at least as large an effect, corrected for the tokens of the answer."
 )
 
 
@@ -82,15 +87,17 @@ def _tokens(page: Page, data: TextExplanation) -> None:
         rows.append([token.token, fine_percent(token.probability), runners_up])
     columns = [
         Words("written", style="name", min_width=_NAME, max_width=_NAME, gap=0),
-        Column("chance", gap=0),
-        Words("what else it might have been", style="quiet", shrinks=True),
+        Column("probability", gap=0),
+        Words("runners-up", style="quiet", shrinks=True),
     ]
     add_table(page, columns, rows)
     page.blank()
 
 
 def _evidence(page: Page, data: TextExplanation) -> None:
-    page.paragraph("did they come from the words they looked at?", "heading")
+    page.paragraph(
+        "Do the most attended words matter? Probability of the token without them", "heading"
+    )
     for number, token in enumerate(data.output.tokens):
         claims = [claim for claim in data.evidence if claim.token == number]
         if not claims:
@@ -110,13 +117,12 @@ def _evidence(page: Page, data: TextExplanation) -> None:
 def _claim(page: Page, claim: TokenClaim) -> None:
     moved = f"{fine_percent(claim.probability)} → {fine_percent(claim.without)}"
     line: Line = [(pad(_SHORT_WAYS[claim.removed_from], 28), "quiet"), (pad(moved, 18), "")]
-    judged: Line = [("○ no claim", "chance")]
-    if claim.verdict is not None:
-        sign, style = VERDICTS[claim.verdict]
-        judged = [(f"{sign} {claim.verdict}", style)]
-        if claim.q is not None:
-            judged.insert(0, (f"q {claim.q:.2f} ", ""))
-    if claim.reason is not None:
+    sign, words, style = VERDICTS[claim.verdict]
+    judged: Line = [(f"{sign} {words}", style)]
+    if claim.verdict is not None and claim.q is not None:
+        judged.insert(0, (f"q {claim.q:.2f} ", ""))
+    is_evident = claim.verdict == "not better than chance" and (claim.q or 0.0) > _Q_LEVEL
+    if claim.reason is not None and not is_evident:
         judged.append((f": {claim.reason}", "quiet"))
     page.flow([line, judged], indent=4, gap=0)
 
@@ -127,7 +133,7 @@ def _picture(page: Page, data: TextExplanation) -> None:
     column = max(_CELL, min(13, max(display_width(token.token) for token in tokens))) + 1
     per_block = max(1, (page.width - side) // column)
     largest = max(weight for token in tokens for weight in token.cross_attention)
-    page.paragraph("cross-attention, mean over heads: every token down its column", "heading")
+    page.paragraph("cross-attention, mean over heads: a column for each token", "heading")
     page.paragraph(f"{legend(largest)} of a token's attention", "quiet")
     for start in range(0, len(tokens), per_block):
         some = tokens[start : start + per_block]

@@ -265,7 +265,7 @@ class View {
       () => null,
     );
     if (signal.aborted || !place?.before) return;
-    say(`${place.before} requests are answered first`);
+    say(`${place.before} requests are answered before this one`);
     setTimeout(() => signal.aborted || this.queue(signal), QUEUE_DELAY);
   }
   explained() {
@@ -351,7 +351,7 @@ class View {
       bar.style.width = `${(100 * now[at]) / most}%`;
       tick.style.left = `${(100 * usual[at]) / most}%`;
       value.textContent = percent(now[at]);
-      const mark = OUTCOMES[at] === came ? " ● came" : "";
+      const mark = OUTCOMES[at] === came ? " ● happened" : "";
       points.textContent = `${signed(100 * (now[at] - usual[at]))}${mark}`;
     });
   }
@@ -484,7 +484,7 @@ class View {
     const shown = at("what-if-answer");
     const address = () => `/ask${this.data(this.state.ball, "what-if")}`;
     const url = address();
-    shown.replaceChildren(el("p", { class: "loading" }, "asking"));
+    shown.replaceChildren(el("p", { class: "loading" }, "computing the answer"));
     try {
       const answer = await post(url, body, "application/json");
       if (url === address()) shown.innerHTML = answer.html;

@@ -116,9 +116,10 @@ export class Heads {
       .slice(0, STRONGEST)
       .map(({ column, weight }) => el("li", {}, el("b", {}, percent(weight, true)), ` ${map.name(column)}`));
     const own = map.weight(row, map.columns.length - 1);
-    const past = `${percent(1 - own)} of its attention is on the past, ${percent(own)} on the ball itself. `;
+    const elsewhere = head.scale === "whole" ? "on no ball" : "on the ball itself";
+    const past = `${percent(1 - own)} of its attention is on past balls, ${percent(own)} ${elsewhere}. `;
     const carries = percent(this.innings.carries(number, this.ball));
-    const carried = `${carries} of what the past does goes through it.`;
+    const carried = `Its share of the effect of past balls is ${carries}.`;
     at("head").replaceChildren(
       el(
         "div",
@@ -129,7 +130,7 @@ export class Heads {
         el("p", { class: "quiet" }, head.about),
         strongest.length
           ? el("ol", { class: "strongest" }, strongest)
-          : el("p", {}, "It has no past to look at."),
+          : el("p", {}, "There is no past ball to look at."),
       ),
       el("div", {}, this.figure, el("p", { id: "cell", class: "quiet", role: "status" }, "")),
     );

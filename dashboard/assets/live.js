@@ -38,10 +38,10 @@ export function follow(page, leave, onChange) {
 function showState(page, wrong) {
   const when = page.asOf
     ? new Date(1000 * page.asOf).toLocaleTimeString([], { hour12: false })
-    : "the beginning";
+    : "the start";
   const words = wrong
-    ? `Shown as it stood at ${when}: ${wrong}; taken up again when that is mended`
-    : `Followed; last changed at ${when}`;
+    ? `Not updated since ${when}: ${wrong}; updates resume when this is resolved`
+    : `Followed live; last change at ${when}`;
   if (at("live").textContent === words) return;
   at("live").className = wrong ? "trouble" : "quiet";
   at("live").textContent = words;
@@ -51,7 +51,7 @@ function showState(page, wrong) {
 export async function showNext(page, innings, query) {
   const last = innings.balls[innings.count - 1];
   const chance = innings.chances("probabilities", innings.count - 1)[OUTCOMES.indexOf(last.outcome)];
-  at("next").replaceChildren(el("b", {}, "Last "), `${last.text}: had ${percent(chance)}. `);
+  at("next").replaceChildren(el("b", {}, "Last "), `${last.text}: its probability was ${percent(chance)}. `);
   const next = await get(`/data/${encodeURIComponent(page.key)}/next.json${query}`);
   /** @type {{ outcome: string, probability: number }[]} */
   const rows = (next.outcomes ?? []).filter((/** @type {any} */ row) => SHOWN.includes(row.outcome));

@@ -20,6 +20,7 @@ from attnlens.cricket.pages.ball_page import render_ball
 from attnlens.cricket.pages.parts import presentable
 from attnlens.files import write_text
 from attnlens.render.safe import markdown
+from attnlens.render.text_terminal import VERDICTS
 
 FOLDER = Path(__file__).resolve().parent
 LEAGUES = "t20_leagues_male_json.zip::{}.json"
@@ -48,10 +49,10 @@ def command(member: str, ball: str, outcome: str | None) -> str:
 
 
 def best_verdict(explanation: Explanation) -> str:
-    """The best verdict on any claim about past balls."""
+    """The best verdict on any claim about past balls, in the words of the pages."""
     found = {claim.verdict for claim in explanation.evidence if claim.removed}
     order = ("supported", "not better than chance", "contradicted", "cannot be told")
-    return next((verdict for verdict in order if verdict in found), "a picture only")
+    return VERDICTS[next((verdict for verdict in order if verdict in found), None)][1]
 
 
 def page(explanation: Explanation, asked: str) -> str:
@@ -93,7 +94,8 @@ def main() -> int:
         "# Ten balls of ten competitions, explained\n\n"
         "These are real balls of matches that the checkpoint `measured` was not trained on. Each "
         "page has the narrative of `attnlens explain`, then its terminal output. Most of the balls "
-        "turned their match. The last column is the best verdict on a claim about past balls."
+        "turned their match. The last column is the best verdict on a claim about past balls (its "
+        "effect is larger, or no larger, than that of comparable balls)."
         "\n\n" + head + "\n".join(rows) + "\n\n`python docs/examples/make.py FOLDER` makes these "
         "pages from the data of [Cricsheet](https://cricsheet.org), compiled by Stephen Rushe.\n"
     )

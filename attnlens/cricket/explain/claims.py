@@ -142,9 +142,9 @@ def _of_balls(window: BallWindow, total: Floats, all_outcomes: bool) -> Iterator
     order = np.argsort(-total[-RECENT:], kind="stable")
     attended = [recent[index] for index in order[:MAX_LISTED_BALLS] if total[-RECENT:][index] > 0]
     if attended:
-        yield claim("attended most", "the ball it attended to most", attended[:1])
+        yield claim("attended most", "the most attended ball", attended[:1])
     if len(attended) > 1:
-        words = f"the {len(attended)} balls it attended to most"
+        words = f"the {len(attended)} most attended balls"
         yield claim("attended", words, sorted(attended, key=lambda ball: ball.index))
     relations: dict[ClaimKind, tuple[str, str]] = {
         "this over": ("same_over", "this over so far"),
@@ -160,7 +160,7 @@ def _of_balls(window: BallWindow, total: Floats, all_outcomes: bool) -> Iterator
         noun, verb = ("boundary", "raises") if len(boundaries) == 1 else ("boundaries", "raise")
         last = claim("boundaries", f"the last {noun}", boundaries)
         if all_outcomes:
-            text = f"{last.text} {verb} the chance of another"
+            text = f"{last.text} {verb} the probability of another"
             last = replace(last, text=text, raises=_BOUNDARY)
         yield last
     before = recent[-MAX_LISTED_BALLS:]
@@ -214,7 +214,7 @@ MIN_ALTERNATIVES: Final = 20
 _SCOREBOARD_BALLS: Final = 60
 """The largest number of past balls whose scoreboards are used as alternatives (the latest ones)."""
 
-ONE_GROUND: Final = "no other ground and teams were tried"
+ONE_GROUND: Final = "not compared with other grounds and teams"
 
 _PLAYERS: Final = {
     "striker's record": ("striker", "batsman_identity"),

@@ -237,11 +237,11 @@ def _heads(predictor: TrainedPredictor, scale: str) -> Iterator[Json]:
     for number, (name, pattern) in enumerate(
         zip(earned, head_patterns(scale, len(earned)), strict=True)
     ):
-        sentences = [f"The {scale} scale: {SCALE_QUESTIONS[scale]}"]
+        sentences = [f"Scale {scale}: {SCALE_QUESTIONS[scale]}"]
         if scale == "whole" and pattern in RELATION_BALLS:
-            sentences.append(f"It may look at {RELATION_BALLS[pattern]} alone")
+            sentences.append(f"This head sees only {RELATION_BALLS[pattern]}")
         if name in QUESTIONS:
-            sentences.append(f"Its name asks: {QUESTIONS[name]}?")
+            sentences.append(f"Its question: {QUESTIONS[name]}?")
         yield {
             "scale": scale,
             "number": number,

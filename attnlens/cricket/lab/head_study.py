@@ -79,6 +79,7 @@ from attnlens.cricket.predictor.scales import (
     UNSPECIALISED,
     WINDOWED,
     head_key,
+    relation_words,
 )
 from attnlens.cricket.predictor.tensors import Encoded
 from attnlens.cricket.predictor.window import one_thread
@@ -647,7 +648,7 @@ first, then the largest.
 
 _HEAD_COLUMNS: Final = (
     Words("head", min_width=7),
-    Words("earned the name", min_width=16),
+    Words("earned name", min_width=16),
     Words("sees", min_width=13, style="quiet"),
     Column("bias"),
     Column("self"),
@@ -657,18 +658,19 @@ _HEAD_COLUMNS: Final = (
     Column("rank", min_width=5),
 )
 _LEGEND: Final = (
-    "sees: the only balls that a head may look at; it earns that name, and no other, if hiding "
-    "them all from it matters",
-    "bias: the share of a head's preference among balls that is learnt bias, not content",
-    "self: weight on the current ball itself, or on nothing (whole): nothing in the past matters",
-    "x1.50 [1.40, 1.60]: gets 1.5 times what uniform attention would give; 95% interval, "
-    "whole matches resampled",
+    "sees: the only balls that the head can attend to; the head earns the name of this relation, "
+    "and no other, if hiding all these balls from it matters",
+    "bias: the share of the head's preferences among balls that its learnt biases explain",
+    "self: the attention on the current ball itself; on the scale whole, on no ball",
+    "x1.50 [1.40, 1.60]: the attention is 1.5 times uniform attention; 95% interval over "
+    "resampled matches",
     "hidden: the share of balls on which hiding those balls from this head alone matters; 'no': "
-    "too few, or no more than hiding other balls",
-    "moves, matters, KL, rank: with the head's output replaced by its mean: the largest change of "
-    "an outcome in points, the share of balls on which it matters, thousandths of a nat, and the "
-    "rank among heads",
-    "it matters if an outcome moves by half a point or the prediction by 0.0005 nats",
+    "on too few balls, or no more than hiding other balls",
+    "moves, matters, KL, rank: the head's output is replaced by its mean; the largest change of an "
+    "outcome in points, the share of balls on which this matters, the change of the prediction in "
+    "thousandths of a nat, and the rank by that change",
+    "hiding or replacing matters if an outcome changes by half a point or the prediction by "
+    "0.0005 nats",
 )
 
 
@@ -680,10 +682,6 @@ def render_heads(page: Page, document: Json) -> None:
         _add_scale(page, scale)
     for line in _LEGEND:
         page.paragraph(line, "quiet")
-
-
-def _words(name: str) -> str:
-    return name.replace("_", " ")
 
 
 def _percent(figure: Estimate) -> str:
@@ -705,12 +703,15 @@ def _add_scale(page: Page, scale: Json) -> None:
     heads = scale["heads"]
     weight = "" if scale["weight"] is None else percent(scale["weight"])
     window = f"; the last {scale['window']} {scale['unit']}" if scale["window"] else ""
-    title = f"{scale['scale']}: {scale['question']}{window}, {weight} of the prediction's mix"
+    title = f"{scale['scale']}: {scale['question']}{window}; weight {weight} in the prediction"
     rows: list[list[Cell]] = [
         [
             f"head {head['number']}",
-            (_words(head["earned"]), "quiet" if head["earned"] == UNSPECIALISED else "supported"),
-            f"{_words(head['sees'])} only" if head["sees"] else "all",
+            (
+                relation_words(head["earned"]),
+                "quiet" if head["earned"] == UNSPECIALISED else "supported",
+            ),
+            f"{relation_words(head['sees'])} only" if head["sees"] else "all",
             _percent(head["bias_share"]),
             _percent(head["self_attention"]),
             *_importance_cells(head),
@@ -729,22 +730,23 @@ def _add_relations(page: Page, head: Json) -> None:
     if head["sees"]:
         if head["hiding"]:
             matters = _percent(head["hiding"]["matters"])
-            page.paragraph(f"all it sees hidden: {matters}", "quiet", indent=6)
+            text = f"hiding all that it sees matters on {matters} of balls"
+            page.paragraph(text, "quiet", indent=6)
         return
     favoured = [
         row for row in head["relations"] if row["lift"].ci and row["lift"].ci[0] >= _FAVOURED_LIFT
     ]
     if not favoured:
-        page.paragraph("favours no relation", "quiet", indent=6)
+        page.paragraph("no relation gets much more than uniform attention", "quiet", indent=6)
         return
     items: list[Line] = []
     for row in sorted(favoured, key=lambda row: -(row["departure_nats"] or 0.0)):
         lift, test = row["lift"], row["hiding"]
-        text = f"{_words(row['relation'])} x{lift.value:.2f} {interval(lift.ci, 2)}"
+        text = f"{relation_words(row['relation'])} x{lift.value:.2f} {interval(lift.ci, 2)}"
         if test is not None:
             text += f" hidden: {_percent(test['matters'])}{'' if test['supports'] else ' no'}"
         elif not beyond_distance(row):
-            text += " (only as near as it is)"
+            text += " (explained by distance alone)"
         mark = ";" if len(items) < len(favoured) - 1 else ""
         style = "name" if row["relation"] == head["earned"] else "quiet"
         items.append([(text + mark, style)])
@@ -755,8 +757,8 @@ def _add_biases(page: Page, biases: Sequence[Json]) -> None:
     rows = [row for row in biases if row["start"] or abs(row["value"]) >= _MIN_BIAS]
     rows.sort(key=lambda row: (-abs(row["start"]), -abs(row["value"])))
     words = [
-        f"{_words(row['relation'])} {row['value']:+.2f}"
-        + (f" (began {row['start']:+.2f})" if row["start"] else "")
+        f"{relation_words(row['relation'])} {row['value']:+.2f}"
+        + (f" (started at {row['start']:+.2f})" if row["start"] else "")
         for row in rows[:_MAX_BIASES]
     ]
     page.paragraph(f"learnt biases: {', '.join(words) or 'none'}", "quiet", indent=6)

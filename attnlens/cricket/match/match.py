@@ -32,6 +32,11 @@ class OutcomeNames(NamedTuple):
         """``words`` without the article, such as ``dot ball``."""
         return self.words.removeprefix("a ")
 
+    @property
+    def short(self) -> str:
+        """The outcome in one word, as in ``P(no-ball)``."""
+        return self.thing.replace("_", "-")
+
 
 OUTCOME_NAMES: Final[dict[str, OutcomeNames]] = {
     "0": OutcomeNames("a dot ball", "dot", "0 dot", ("dot", "dots", "dot balls")),

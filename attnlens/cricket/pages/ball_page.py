@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Final, NamedTuple
@@ -22,7 +22,6 @@ from attnlens.cricket.explain.what_if_types import WhatIf
 from attnlens.cricket.match.ledger import counts_balls
 from attnlens.cricket.match.match import OUTCOME_NAMES
 from attnlens.cricket.pages.parts import (
-    VERDICTS,
     came_true,
     cautions_of,
     contributions_to,
@@ -66,6 +65,7 @@ from attnlens.render.canvas import (
 )
 from attnlens.render.numbers import percent_seen, signed_points
 from attnlens.render.safe import clean
+from attnlens.render.text_terminal import VERDICTS
 
 _NAMES: Final = {outcome: names.label for outcome, names in OUTCOME_NAMES.items()}
 
@@ -75,25 +75,20 @@ _MIN_BAR_PROB: Final = 0.03
 MIN_COLOURED_POINTS: Final = 0.05
 _OUTCOME_COLUMNS: Final = 11
 _PAGE_LINES, _PAGE_COLUMNS = 28, 78
-_SIZES: Final = ((3, 8, 4), (3, 7, 4), (2, 7, 4), (2, 6, 4), (1, 6, 4), (1, 5, 4), (1, 5, 2))
+_SIZES: Final = (
+    *((3, 8, 4), (3, 7, 4), (2, 7, 4), (2, 6, 4), (1, 6, 4), (1, 6, 3), (1, 5, 4), (1, 5, 2)),
+)
 """Hidden sets, lines of the strip, and reasons; the first combination that fits is used."""
 
-_EFFECTS: Final = {
-    "supported": ("larger", "supported"),
-    "not better than chance": ("no larger", "quiet"),
-    "cannot be told": ("unclear", "quiet"),
-    "contradicted": ("opposite", "contradicted"),
-    None: ("not tested", "quiet"),
-}
-"""For each verdict, words that compare the effect with that of other sets, and their style."""
-
 _BORDERLINE: Final = "borderline"
-_BORDERLINE_REMARK: Final = "borderline: outside the 95%, but not significant among so many claims"
+BORDERLINE_WORDS: Final = "borderline: outside the 95% range, but not significant among all claims"
 _HIDDEN_COLUMNS: Final = ("balls", "change", "control_range")
 _MAX_HIDDEN_SETS, _VERDICT_COLUMNS, _MIN_NAME_COLUMNS = 3, 11, 12
 
-_MARKS: Final = tuple(zip((*MARKED_RATIOS, 0.0), ("▲▲", "▲", "", "▼", "▼▼"), strict=True))
+_MARKS: Final = tuple(zip((*MARKED_RATIOS, 0.0), ("↑↑", "↑", "", "↓", "↓↓"), strict=True))
 """The smallest ratio to usual for each sign."""
+
+_MARK_WORDS: Final = {"↑": "above it", "↓": "below", "↑↑": "twice it", "↓↓": "half"}
 
 _MIN_REASON_POINTS, _MAX_REASONS = 0.3, 4
 """The smallest points of a group that has its own line, and the largest number of such groups."""
@@ -103,8 +98,10 @@ _MIN_BAR_COLUMNS, _BAR_COLUMNS = 12, 24
 
 USUAL_WORDS: Final = "Usual: at such a scoreboard in this competition."
 
+_OUTCOME_SIGNS: Final = "· dot, W wicket, w wide, n no-ball, b bye"
+_HEAD_WORDS: Final = "Rows of single heads: name, and share of the past balls' effect."
+
 _NAME_COLUMNS = 16
-_SHORT: Final = {name: names.thing.replace("_", "-") for name, names in OUTCOME_NAMES.items()}
 _HEADER_LINES: Final = 3
 _MIN_WIDE_BALLS: Final = 24
 """If fewer past balls fit with two columns each, every ball has one column."""
@@ -192,21 +189,26 @@ def head_label(scale: str, key: str, head: HeadAttention) -> str:
     return name if head.carries is None else f"{name} {percent_seen(head.carries)}"
 
 
-def add_attention(page: Page, explanation: Explanation, labels: BallLabels, room: int) -> None:
-    """Add the attention strip of the medium scale, in at most ``room`` lines."""
+def add_attention(page: Page, explanation: Explanation, labels: BallLabels, room: int) -> str:
+    """Add the attention strip of the medium scale, in at most ``room`` lines.
+
+    Returns:
+        The meaning of the labels of the rows; empty if there is no row of a single head.
+    """
     inner = explanation.across_balls.medium
     if not inner.balls:
         page.paragraph("Attention: no ball of this innings came before this one.", "quiet", 0)
-        return
+        return ""
     rows = leading_rows(explanation, max(0, room - _HEADER_LINES - 2))
-    outcome, effects = explanation.prediction.subject, single_effects(explanation)
-    add_strip(page, inner, rows, labels, effects=effects, outcome=outcome)
+    outcome, effects = OUTCOME_NAMES[explanation.prediction.subject], single_effects(explanation)
+    add_strip(page, inner, rows, labels, effects=effects, outcome=outcome.short)
+    return _HEAD_WORDS if rows[1:] else ""
 
 
 def _attended_balls(explanation: Explanation) -> list[str]:
     """Return the past balls with most attention, and the past ball with the largest effect.
 
-    Example: ``7.3 six 56%, +1.6 points``, with the share of attention over all heads, and the
+    Example: ``7.3 six: 56%, +1.6 points``, with the share of attention over all heads, and the
     points that the ball adds to the explained outcome.
     """
     past = explanation.past_balls
@@ -214,12 +216,13 @@ def _attended_balls(explanation: Explanation) -> list[str]:
     rows = [_ball_figures(ball, " points" if ball is attended[0] else "") for ball in attended]
     strongest = max(past, key=lambda ball: abs(ball.effect_points or 0.0), default=None)
     if strongest and strongest.effect_points and strongest not in attended:
-        rows.append(f"most effect {_ball_figures(strongest, '')}")
+        rows.append(f"largest effect {_ball_figures(strongest, '')}")
     return rows
 
 
 def _ball_figures(ball: PastBall, unit: str) -> str:
-    share = f"{ball.label} {_SHORT[ball.outcome]} {percent_seen(ball.attention)}"
+    outcome = OUTCOME_NAMES[ball.outcome].short
+    share = f"{ball.label} {outcome}: {percent_seen(ball.attention)}"
     effect = ball.effect_points
     return share if effect is None else f"{share}, {signed_points(effect, '−')}{unit}"
 
@@ -257,7 +260,7 @@ def add_strip(
     darkest = max(weight for row in rows for weight in row.weights)
     balls = "ball by ball" if visible == window else f"last {len(visible)} balls"
     title, share = ("Attention, ", "") if outcome else ("  ", " of attention")
-    signs = f"▲ raises P({outcome}), ▼ lowers it" if effects else "· dot, 4 6 boundary, W wicket"
+    signs = f"▲ raises P({outcome}), ▼ lowers it" if effects else _OUTCOME_SIGNS
     page.flow(
         [[(f"{legend(darkest)}{share}", "quiet")], [(signs, "quiet")]],
         indent=4,
@@ -322,6 +325,7 @@ def add_outcome_bars(
     headings: tuple[str, str],
     *,
     chosen: str,
+    meaning: str,
     actual: str | None = None,
 ) -> None:
     """Add a bar for each important outcome, and the other outcomes in one line.
@@ -329,13 +333,16 @@ def add_outcome_bars(
     Args:
         rows: for each outcome, the probability to compare with, and its probability.
         headings: the names of these two probabilities.
-        chosen, actual: the explained outcome, and the actual outcome.
+        chosen, actual: the outcome to mark, and the actual outcome.
+        meaning: what the mark of the chosen outcome means.
     """
     room = max(0, page.width - _OUTCOME_COLUMNS - 26)
     with_bars = [row for row in rows if row[0] in (chosen, actual) or max(row[1:]) >= _MIN_BAR_PROB]
     largest = max(max(row[1:]) for row in with_bars)
+    signs = f"{FULL} {headings[1]}, {LOST} up to {headings[0]}"
     page.add(
-        (pad("  expected", _OUTCOME_COLUMNS + room, ""), "heading"),
+        (pad("  expected", _OUTCOME_COLUMNS, ""), "heading"),
+        (pad(signs, room, ""), "quiet"),
         (f"{headings[0]:>8}{headings[1]:>8}{'points':>8}", "quiet"),
     )
     for outcome, base, prob in with_bars:
@@ -355,6 +362,8 @@ def add_outcome_bars(
     ]
     if rest:
         page.flow(rest, indent=_OUTCOME_COLUMNS, gap=3, lead=[("  the rest", "quiet")])
+    if chosen != actual:
+        page.paragraph(meaning, "quiet", indent=4, lead="  ◂")
 
 
 @dataclass(frozen=True, slots=True)
@@ -392,6 +401,7 @@ class BallPage:
         headline: a sentence that compares the explained outcome with usual.
         chances: each outcome with its probability; a sign if this differs from usual; and whether
             it is the explained outcome.
+        usual_words: the meaning of "usual", and of the signs on this page.
         outcome: the name of the explained outcome.
         attended: the balls with most attention, and the ball with the largest effect.
         hidden: the effects of hiding sets of past balls.
@@ -406,6 +416,7 @@ class BallPage:
     remarks: list[str]
     headline: Sentence
     chances: list[tuple[str, str, bool]]
+    usual_words: str
     outcome: str
     attended: list[str]
     hidden: list[HiddenSet]
@@ -423,14 +434,16 @@ def ball_page_of(explanation: Explanation, *, max_hidden_sets: int = _MAX_HIDDEN
     labels, outcome = BallLabels(explanation), explanation.prediction.subject
     cautions, remarks = cautions_of(explanation)
     ends = came_line(explanation, labels.names), projected(explanation), winning(explanation)
+    chances = _listed_outcomes(explanation, outcome)
     return BallPage(
         players=_players(explanation),
         standing=[*_standing(explanation.ball, labels), _position(explanation.ball)],
         cautions=cautions,
         remarks=remarks,
         headline=headline(explanation),
-        chances=_listed_outcomes(explanation, outcome),
-        outcome=_NAMES[outcome].split()[-1],
+        chances=chances,
+        usual_words=_usual_words({sign for _, sign, _ in chances}),
+        outcome=OUTCOME_NAMES[outcome].short,
         attended=_attended_balls(explanation),
         hidden=_hidden(explanation, labels, max_hidden_sets),
         reasons=reasons_for(explanation, labels, _MIN_REASON_POINTS, _MAX_REASONS),
@@ -454,7 +467,7 @@ def render_ball(page: Page, explanation: Explanation) -> None:
     above = list(page.lines)
     for rows, room, n_reasons in _SIZES if page.width >= _PAGE_COLUMNS else _SIZES[:-1]:
         page.lines[:] = above
-        add_attention(page, explanation, labels, room)
+        head_words = add_attention(page, explanation, labels, room)
         if ball_page.attended:
             attended: list[Line] = [[(text, "")] for text in ball_page.attended]
             page.flow(attended, indent=18, gap=3, lead=[("  most attention", "quiet")])
@@ -463,9 +476,10 @@ def render_ball(page: Page, explanation: Explanation) -> None:
         add_reasons(page, reasons, ball_page.outcome, ball_page.excluded)
         page.paragraph(" ".join(entry.text for entry in ball_page.came), indent=0)
         borderline = any(row.words == _BORDERLINE for row in ball_page.hidden[:rows])
-        for text in [_BORDERLINE_REMARK] * borderline + ball_page.remarks:
+        for text in [BORDERLINE_WORDS] * borderline + ball_page.remarks:
             page.flag(text)
-        page.paragraph(f"{USUAL_WORDS} --full: every claim and head.", "quiet", indent=0)
+        closing = filter(None, (ball_page.usual_words, head_words, "--full: all tests."))
+        page.paragraph(" ".join(closing), "quiet", indent=0)
         if len(page.lines) <= _PAGE_LINES:
             return
 
@@ -473,14 +487,14 @@ def render_ball(page: Page, explanation: Explanation) -> None:
 def came_line(explanation: Explanation, names: Mapping[str, str]) -> Sentence | None:
     """Return a sentence about the result, or ``None`` before the ball is bowled.
 
-    Example: ``Came: a wicket (4%), Jones was caught by Smith off Khan.``
+    Example: ``It was a wicket (4%): Jones was caught by Smith off Khan.``
     """
     prediction, dismissed = explanation.prediction, dismissal(explanation)
     if prediction.actual is None:
         return None
     index = outcome_index(prediction, prediction.actual)
     brought = f"[/prediction/actual outcome] ([/prediction/outcomes/{index}/probability visible])"
-    text = f"Came: {brought}{f', {dismissed}' if dismissed else ''}{result_of(explanation)}."
+    text = f"It was {brought}{f': {dismissed}' if dismissed else ''}{result_of(explanation)}."
     return sentence(explanation, text, names)
 
 
@@ -495,7 +509,7 @@ def _hidden(explanation: Explanation, labels: BallLabels, limit: int) -> list[Hi
     rows = []
     for index in hidden_sets(explanation)[:limit]:
         claim = explanation.evidence[index]
-        (sign, *_), (words, style) = VERDICTS[claim.verdict], _EFFECTS[claim.verdict]
+        sign, words, style = VERDICTS[claim.verdict]
         if is_borderline(claim):
             words = _BORDERLINE
         balls = text_of(explanation, claim_subject(explanation, index), labels.names)
@@ -513,7 +527,7 @@ def add_hidden(page: Page, hidden: Sequence[HiddenSet], outcome: str) -> None:
     """Add a line for each hidden set of past balls, compared with other sets of the same size."""
     if not hidden:
         return
-    heads = HiddenSet("Hiding", f"P({outcome})", "as many others (95%)", "", "effect", "heading")
+    heads = HiddenSet("Hiding", f"P({outcome})", "hiding others (95%)", "", "effect", "heading")
     rows = [heads, *hidden]
     sizes = [max(display_width(getattr(row, name)) for row in rows) for name in _HIDDEN_COLUMNS]
     fixed = sizes[1] + sizes[2] + _VERDICT_COLUMNS + 9
@@ -583,6 +597,12 @@ def _listed_outcomes(explanation: Explanation, outcome: str) -> list[tuple[str, 
     ]
 
 
+def _usual_words(signs: Collection[str]) -> str:
+    """Return the meaning of "usual", with the meaning of the signs that are used."""
+    meanings = [f"{sign} {words}" for sign, words in _MARK_WORDS.items() if sign in signs]
+    return f"{USUAL_WORDS[:-1]}{'; ' * bool(meanings)}{', '.join(meanings)}."
+
+
 def _times_usual(entry: OutcomeProbability) -> float:
     return entry.probability / entry.usual if entry.usual else 1.0
 
@@ -625,8 +645,8 @@ def reason_lines(explanation: Explanation, labels: BallLabels, min_points: float
     """Return a line for each group that is not a reason because it was miscalibrated."""
     holding = {group.group for group in explanation.contributions if group.holds}
     return [
-        f"{group_words(explanation, group, labels.names)}: {signed_points(points, '−')}, among all "
-        f"else{came_true(explanation, group)}"
+        f"{group_words(explanation, group, labels.names)}: {signed_points(points, '−')}, included "
+        f"in all else{came_true(explanation, group)}"
         for group, _, points in contributions_to(explanation, explanation.prediction.subject)
         if group not in holding and abs(points) >= min_points
     ]
@@ -638,7 +658,7 @@ def add_reasons(
     """Add bars for the reasons, and then the lines ``records``; nothing if there is no reason."""
     if not reasons:
         return
-    page.paragraph(f"Why, in points of P({outcome}) from usual", "heading", 0)
+    page.paragraph(f"Why P({outcome}) differs from usual (points)", "heading", 0)
     largest = max(abs(points) for _, points in reasons)
     # On a narrow page, names and bars are shortened, because figures must stay whole.
     longest = max(display_width(words) for words, _ in reasons) + 4
@@ -699,7 +719,8 @@ def render_what_if(page: Page, what_if: WhatIf) -> None:
         page.paragraph(f"{original} → {changed}", indent=_OUTCOME_COLUMNS, lead="  then")
     page.blank()
     rows = [(row.outcome, row.before, row.after) for row in what_if.outcomes]
-    add_outcome_bars(page, rows, ("before", "after"), chosen=what_if.top_change.outcome)
+    chosen = what_if.top_change.outcome
+    add_outcome_bars(page, rows, ("before", "after"), chosen=chosen, meaning="the largest change")
     page.blank()
     for line in what_if.narrative:
         page.paragraph(line.text)

@@ -11,7 +11,7 @@ from attnlens.cricket.explain.types import Evidence, Explanation
 from attnlens.cricket.explain.what_if_types import WhatIf
 from attnlens.cricket.match.match import OUTCOME_NAMES, OUTCOMES, Innings
 from attnlens.cricket.pages import parts
-from attnlens.cricket.pages.ball_page import USUAL_WORDS, ball_page_of
+from attnlens.cricket.pages.ball_page import BORDERLINE_WORDS, USUAL_WORDS, ball_page_of
 from attnlens.cricket.predictor.scales import (
     UNSPECIALISED,
     head_id,
@@ -23,13 +23,13 @@ from attnlens.files import Json
 from attnlens.render.page import render_part
 
 _CLAIM_KINDS: Final = (
-    ("These balls mattered", "Hidden from the whole model; no head is named."),
+    ("Claims about past balls", "The balls are hidden from the whole model."),
     (
-        "This head's look mattered",
-        "What it looked at most, hidden from that head alone. Its share: that effect over the one "
-        "of hiding the same balls from the whole model.",
+        "Claims about heads",
+        "A head's most attended balls are hidden from that head only. Share: this effect divided "
+        "by the effect of hiding the same balls from the whole model.",
     ),
-    ("What else was known mattered", "Taken away, or replaced by another's: no ball is hidden."),
+    ("Claims about other inputs", "The input is hidden, or replaced by that of other balls."),
 )
 _MAX_HIDDEN_SETS: Final = 6
 _MAX_CHANGEABLE_BALLS: Final = 36
@@ -54,10 +54,18 @@ def render_ball_parts(
         pieces=parts.pieces,
         kinds=[(*words, rows) for words, rows in zip(_CLAIM_KINDS, claims, strict=True)],
         usual_words=USUAL_WORDS,
+        borderline_words=BORDERLINE_WORDS,
+        control_words=_control_words,
         names=_NAMES,
         batters=batters,
         bowlers=bowlers,
         past=explanation.past_balls[: -_MAX_CHANGEABLE_BALLS - 1 : -1],
+    )
+
+
+def _control_words(control: str) -> str:
+    return control.replace("of as many balls", "of the same size").replace(
+        "beyond what distance and players explain", "adjusted for distance and players"
     )
 
 
@@ -199,7 +207,7 @@ def _verdict(test: Json | None) -> str:
         return ""
     margin = test["margin_nats_ci"]
     if margin is None or margin[0] <= 0:
-        return "not shown to do more than hiding random balls"
+        return "not shown to have more effect than hiding random balls"
     if not test["supports"]:
-        return "more than hiding random balls, but on too few balls"
-    return "more than hiding random balls"
+        return "more effect than hiding random balls, but on too few balls"
+    return "more effect than hiding random balls"

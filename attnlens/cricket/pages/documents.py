@@ -14,9 +14,10 @@ from attnlens.cricket.explain.types import Explanation, HeadAttention, PastBall
 from attnlens.cricket.explain.types import HeatMap as Scale
 from attnlens.cricket.explain.types import LongHeatMap as LongScale
 from attnlens.cricket.explain.what_if_types import WhatIf
+from attnlens.cricket.match.match import OUTCOME_NAMES
 from attnlens.cricket.pages import parts
 from attnlens.cricket.pages.ball_page import (
-    USUAL_WORDS,
+    BORDERLINE_WORDS,
     BallLabels,
     ball_page_of,
     leading_rows,
@@ -58,7 +59,7 @@ def render_html(explanation: Explanation) -> str:
         styles=("cricket/explanation.css",),
         **context,
         story=ball_page_of(explanation),
-        usual_words=USUAL_WORDS,
+        borderline_words=BORDERLINE_WORDS,
         highest_chance=max(max(entry.probability, entry.usual) for entry in outcomes),
         bare=_BARE,
         pieces=parts.pieces,
@@ -74,7 +75,7 @@ def render_markdown(explanation: Explanation) -> str:
         "cricket/explanation.md",
         **parts.context(explanation),
         story=ball_page_of(explanation),
-        usual_words=USUAL_WORDS,
+        borderline_words=BORDERLINE_WORDS,
         attended=_most_attended(explanation),
     )
 
@@ -104,7 +105,8 @@ def _attention_map(explanation: Explanation) -> HeatMapDrawing | None:
     if effects:
         points = [effects.get(ball, 0.0) for ball in inner.balls]
         largest = max(map(abs, effects.values()))
-        words = f"ball {{}}: {{}} points of P({explanation.prediction.subject})".format
+        outcome = OUTCOME_NAMES[explanation.prediction.subject].short
+        words = f"ball {{}}: {{}} points of P({outcome})".format
         signed = [
             Cell.either(effect, largest, words(label, signed_points(effect, "−")))
             for label, effect in zip(inner.ball_labels, points, strict=True)
@@ -114,7 +116,7 @@ def _attention_map(explanation: Explanation) -> HeatMapDrawing | None:
         inner,
         rows,
         anchor="attention-map",
-        title="Where it looked, and what each ball does",
+        title="Attention to each past ball, and its effect",
         description=f"Attention on {count(len(inner.balls), 'past ball')} of the medium scale.",
     )
 
@@ -166,7 +168,7 @@ def _scale_map(
         rows,
         anchor=f"{scale.scale}-map",
         title=f"{scale.scale.capitalize()} scale: attention of each head over {balls}",
-        description=f"Most by head. {'; '.join(summaries)}.",
+        description=f"The most attended balls of each head. {'; '.join(summaries)}.",
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from attnlens.cricket.explain.types import Evidence, Explanation, HeadAttention
+from attnlens.cricket.match.match import OUTCOME_NAMES
 from attnlens.cricket.pages.ball_page import (
     MIN_COLOURED_POINTS,
     USUAL_WORDS,
@@ -20,10 +21,10 @@ from attnlens.cricket.pages.ball_page import (
 )
 from attnlens.cricket.pages.parts import (
     CAVEAT,
-    VERDICTS,
     by_carries,
     head_name,
     of,
+    reason_of,
     share_of,
     sight,
     verdict_of,
@@ -33,21 +34,22 @@ from attnlens.cricket.words.facts import OUTCOME_WORDS
 from attnlens.cricket.words.narrative import aim
 from attnlens.cricket.words.summary import before_after
 from attnlens.errors import count
-from attnlens.evidence.verdict import CHANCE
 from attnlens.render.canvas import Line, Page, Span, display_width, pad, terminal_page, width_of
 from attnlens.render.numbers import percent_seen
+from attnlens.render.text_terminal import VERDICTS
 
 _NAME_COLUMNS = 16
 _KNOWLEDGE_NAMES: Final[Mapping[str, str]] = {
     "the scoreboard": "scoreboard",
     "the chase": "chase",
-    "striker's record": "striker",
+    "striker's record": "batter",
     "bowler's record": "bowler",
-    "venue and teams": "ground, sides",
+    "venue and teams": "ground, teams",
 }
 _HOW_HEADS: Final = (
-    "carries: a head's part of what hiding the past from one head at a time does to this ball; "
-    "a name in brackets was earned on many balls, where hiding what the head is named for mattered"
+    "Share of the effect: the past balls are hidden from one head at a time, and the effects of "
+    "all heads are added up. A name in brackets was earned on many other balls, on which hiding "
+    "such balls from the head mattered."
 )
 
 _MAX_CLAIM_BALLS: Final = 6
@@ -68,12 +70,14 @@ def render_full_page(page: Page, explanation: Explanation, *, scale: str = "medi
     page.parts(explanation.ball.echo, 0)
     bars = [(entry.outcome, entry.usual, entry.probability) for entry in prediction.outcomes]
     chosen, actual = prediction.subject, prediction.actual
-    add_outcome_bars(page, bars, ("usual", "now"), chosen=chosen, actual=actual)
+    meaning = "the outcome that this page explains"
+    headings = "usual", "now"
+    add_outcome_bars(page, bars, headings, chosen=chosen, meaning=meaning, actual=actual)
     _add_what_happened(page, explanation)
     page.blank()
     reasons = reasons_for(explanation, labels, MIN_COLOURED_POINTS)
     records = reason_lines(explanation, labels, MIN_COLOURED_POINTS)
-    add_reasons(page, reasons, prediction.subject, records)
+    add_reasons(page, reasons, OUTCOME_NAMES[prediction.subject].short, records)
     page.blank()
     if explanation.win_probability is not None:
         page.paragraph(win_line(explanation))
@@ -102,8 +106,9 @@ def _add_claims(page: Page, explanation: Explanation, labels: BallLabels) -> Non
     of_balls = [entry for entry in claims if entry.removed]
     if of_balls:
         direction = aim(explanation)
-        mattered = f"{direction} P({explanation.prediction.subject})" if direction else "mattered"
-        page.paragraph(f"which balls {mattered} (hidden from the whole model)", "heading")
+        outcome = OUTCOME_NAMES[explanation.prediction.subject].short
+        mattered = f"{direction} P({outcome})" if direction else "matter"
+        page.paragraph(f"Which past balls {mattered}? Hidden from the whole model", "heading")
     for claim in of_balls:
         # The balls are listed below the claim, so its text does not repeat them.
         start, _, rest = claim.claim.partition(" (ball")
@@ -115,7 +120,7 @@ def _add_claims(page: Page, explanation: Explanation, labels: BallLabels) -> Non
     # A claim without q could not be compared with controls, so it is left out.
     tested = [entry for entry in claims if entry.kind in _KNOWLEDGE_NAMES and entry.q is not None]
     if tested:
-        page.paragraph("what it knew beside them", "heading")
+        page.paragraph("Other inputs, hidden from the whole model", "heading")
     for claim in tested:
         # The name already says what the claim is about, so only its text in brackets is added.
         words = claim.claim.partition("(")[2].rstrip(")") or claim.claim
@@ -128,7 +133,7 @@ def _add_claims(page: Page, explanation: Explanation, labels: BallLabels) -> Non
 def _add_heads(page: Page, explanation: Explanation, scale: str, labels: BallLabels) -> None:
     inner = map_of(explanation, scale)
     balls = count(len(inner.balls), "past ball")
-    page.paragraph(f"what heads looked at ({scale} scale, {balls})", "heading")
+    page.paragraph(f"What each head looked at ({scale} scale, {balls})", "heading")
     if not inner.balls:
         scope = "in an earlier over" if scale == "long" else "before this one"
         page.paragraph(f"nothing: no ball of this innings was bowled {scope}", "quiet", indent=4)
@@ -139,7 +144,7 @@ def _add_heads(page: Page, explanation: Explanation, scale: str, labels: BallLab
         claim = claims.get(key)
         tested = claim if claim is not None and claim.verdict is not None else None
         words = sight(head) or _question(head, labels)
-        carries = None if head.carries is None else f"carries {percent_seen(head.carries)}"
+        carries = None if head.carries is None else f"{percent_seen(head.carries)} of the effect"
         _add_title(page, head_name(key, head), words, claim, carries)
         _add_balls(page, head, labels, all_balls=tested is not None)
         if tested is not None:
@@ -173,17 +178,17 @@ def _add_title(
 
 
 _MATTERS: Final = {
-    "happened": "what happened on them, not only who played",
-    "played": "who played, not what happened on them",
+    "happened": "what happened on them matters, not only who played",
+    "played": "who played matters, not what happened on them",
 }
 
 
 def _unusual(claim: Evidence) -> str:
-    parts = [] if claim.reason in (None, CHANCE) else [str(claim.reason)]
+    parts = list(filter(None, [reason_of(claim)]))
     if claim.about is not None:
         parts.append(_MATTERS[claim.about])
     if claim.verdict == "supported" and claim.opposing:
-        parts.append(f"{claim.opposing} of {len(claim.removed)} push the other way")
+        parts.append(f"{claim.opposing} of {len(claim.removed)} have the opposite effect")
     return "; ".join(parts)
 
 
@@ -213,17 +218,13 @@ def _add_close(page: Page, explanation: Explanation) -> None:
         ],
         indent=4,
         gap=3,
-        lead=[("  what reached the prediction  ", "heading")],
+        lead=[("  Weights in the prediction  ", "heading")],
     )
     page.blank()
     for flag in explanation.flags:
         page.flag(flag.text)
     page.blank()
     direction = aim(explanation)
-    claims_say = f"that balls {direction} P({explanation.prediction.subject})"
-    explained = (
-        "" if direction is None else f" A claim says {claims_say}; effects are on that alone."
-    )
-    page.paragraph(
-        f"{CAVEAT} A small q: few random sets do as much. {USUAL_WORDS}{explained}", "quiet"
-    )
+    outcome = OUTCOME_NAMES[explanation.prediction.subject].short
+    explained = "" if direction is None else f" Claims say that balls {direction} P({outcome})."
+    page.paragraph(f"{CAVEAT}{explained} {USUAL_WORDS}", "quiet")

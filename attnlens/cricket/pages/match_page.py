@@ -65,7 +65,7 @@ def render_scorecard(page: Page, match: Match) -> None:
     for innings in match.innings:
         _innings(page, match, scorecard(innings))
     if match.notes:
-        page.paragraph("what the file could not say, and what is odd in it", "heading")
+        page.paragraph("Notes on the file", "heading")
         for note in match.notes:
             page.flag(note)
 
@@ -163,8 +163,8 @@ def render_over(page: Page, next_over: NextOver) -> None:
         page.flag(flag.text)
     page.blank()
     page.paragraph(
-        "A weight says where the model looked, not that it mattered. Hiding balls takes them out "
-        "of its attention; the score and what the ratings know stay.",
+        "An attention weight shows where the model looked, not that it mattered. Hidden balls get "
+        "no attention; the score and the ratings stay.",
         "quiet",
     )
 
@@ -174,11 +174,11 @@ def _add_tokens(page: Page, data: NextOver) -> None:
     columns = [
         Column(style="quiet", min_width=1),
         Words("likeliest", min_width=9, gap=1),
-        Column("chance", gap=1),
-        Words("else", style="quiet", spare=1),
+        Column("probability"),
+        Words("runner-up", style="quiet", spare=1),
     ]
     if cross.balls:
-        columns += [Column("share"), Words("looked at", shrinks=True)]
+        columns += [Column("attention"), Words("on the balls", shrinks=True)]
     rows: list[list[Cell]] = []
     for at, token in enumerate(data.tokens):
         style = "quiet" if token.token == "<end>" else "name"
@@ -192,7 +192,7 @@ def _add_tokens(page: Page, data: NextOver) -> None:
         rows.append([*row, *(_looked_at(cross, at) if cross.balls else [])])
     add_table(page, columns, rows)
     if not cross.balls:
-        page.paragraph("it looked at nothing: no ball came before", "quiet", indent=4)
+        page.paragraph("no attention: no ball of this innings came before", "quiet", indent=4)
 
 
 def _looked_at(cross: CrossAttention, index: int) -> list[Cell]:
@@ -240,7 +240,7 @@ def _add_map(page: Page, data: NextOver) -> None:
         spaced = [span for cell in cells for span in ((" ", ""), cell)]
         add_row(page, (f"  {name}", style), _NAME_COLUMNS, [spaced])
     page.paragraph(
-        f"{legend(peak)} of a token's attention, all heads. even: what every ball alike would give",
+        f"{legend(peak)} of a token's attention, all heads; even: uniform attention",
         "quiet",
     )
     page.blank()
@@ -270,8 +270,8 @@ def _add_balls(page: Page, data: NextOver) -> None:
                 nats,
             ]
         )
-    hiding = Column("hiding it alone" if effects else "", style="quiet")
-    columns = [Words("looked at most", shrinks=True), Column("share"), Column("even"), hiding]
+    hiding = Column("effect of hiding it" if effects else "", style="quiet")
+    columns = [Words("most attended", shrinks=True), Column("attention"), Column("even"), hiding]
     add_table(page, columns, rows)
     page.blank()
 
@@ -280,10 +280,10 @@ def _add_samples(page: Page, samples: Samples) -> None:
     runs, wickets, boundaries = samples.runs, samples.wickets, samples.boundaries
     low, high = runs.from_tenth_to_ninth
     page.paragraph(
-        f"{runs.mean:.1f} runs expected, {low} to {high} in eight overs of ten; a wicket in "
-        f"{percent_seen(wickets.at_least_one)}, a boundary in "
-        f"{percent_seen(boundaries.at_least_one)} ({samples.count:,} overs drawn, seed "
-        f"{samples.seed})",
+        f"{runs.mean:.1f} runs expected (80%: {low} to {high}); a wicket in "
+        f"{percent_seen(wickets.at_least_one)} of overs, a boundary in "
+        f"{percent_seen(boundaries.at_least_one)} ({count(samples.count, 'sampled over')}, seed "
+        f"{samples.seed}). Runs:",
         "heading",
     )
     largest = max(entry["share"] for entry in runs.shares)

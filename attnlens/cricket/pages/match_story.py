@@ -21,8 +21,8 @@ from attnlens.cricket.explain.story_types import (
     WinPoint,
 )
 from attnlens.cricket.match.competition import ALL_OUT
-from attnlens.cricket.pages.ball_page import dotted
-from attnlens.cricket.pages.parts import REMARKS, VERDICTS, model_line, occasion, shown_story
+from attnlens.cricket.pages.ball_page import USUAL_WORDS, dotted
+from attnlens.cricket.pages.parts import REMARKS, model_line, occasion, shown_story
 from attnlens.errors import InputError, count
 from attnlens.files import Json
 from attnlens.render.canvas import SHADES, Line, Page, cut, pad, terminal_page, tone, width_of
@@ -30,6 +30,7 @@ from attnlens.render.numbers import fine_percent, percent, rounded_all, signed_p
 from attnlens.render.page import render_page, render_part, render_plain
 from attnlens.render.prompt_template import MAX_PROMPT_TOKENS, Prompt, fence, new_nonce, render
 from attnlens.render.safe import visible
+from attnlens.render.text_terminal import VERDICTS
 
 LEFT, ABOVE, BELOW, RADIUS = 40, 14, 42, 10
 """The margins of a curve: left for the scale, above, and below for overs; the radius of a dot."""
@@ -289,10 +290,26 @@ _MIN_LISTED_POINTS, _MAX_LISTED_GROUPS = 0.3, 2
 _MAX_PLAYERS: Final = 3
 _CURVE_SIZE: Final = (860, 300)
 _MAX_PROMPT_ROWS: Final = 8
-_SIGNS: Final = {**VERDICTS, None: (" ", "not tested", "untold")}
-"""`VERDICTS`, except that a moment without a verdict was not tested."""
+_SIGNS: Final = {
+    **VERDICTS,
+    "supported": ("✓", "explained", "supported"),
+    "not better than chance": ("–", "not shown", "chance"),
+    None: (" ", "not tested", "untold"),
+}
+"""The sign, the words and the style for each verdict on a moment."""
 
-_USUALLY: Final = "Usually: at such a scoreboard in this competition."
+_MARK_WORDS: Final = (
+    "Do earlier balls or players' records explain a probability? ✓ yes, – not shown, ? unclear."
+)
+"""The meaning of the signs of `sign_of`."""
+
+_GROUP_WORDS: Final = {
+    "striker's record": "batter's record",
+    "unknown striker": "batter new to the model",
+    "unknown bowler": "bowler new to the model",
+    "venue and teams": "ground and teams",
+}
+"""Names of groups of inputs, if they differ from the names in JSON."""
 
 
 # ---- a terminal
@@ -331,7 +348,7 @@ def _screen(page: Page, story: MatchStory, *, max_moments: int, reasons: bool) -
         turned = largest(story.turning_points, max_moments)
         count_words = f" ({max_moments} of {len(story.turning_points)})"
         fewer = count_words * (max_moments < len(story.turning_points))
-        heading = f"Where it turned{fewer}, in points of the win probability of {story.team}"
+        heading = f"Where it turned{fewer}: innings:ball, change of this probability in points"
         page.paragraph(heading, "heading", indent=0)
         for number, moment in turned:
             points = points_of(moment).partition(" ")[0]
@@ -339,7 +356,8 @@ def _screen(page: Page, story: MatchStory, *, max_moments: int, reasons: bool) -
             lead: Line = [(f"{number} {moment.innings}:{moment.label:<5}", ""), swing]
             _moment(page, lead, moment, reasons=reasons)
     if story.surprises:
-        page.paragraph("Most surprising", "heading", indent=0)
+        heading = "Most surprising: innings:ball, probability of what happened"
+        page.paragraph(heading, "heading", indent=0)
         for moment in story.surprises[: _MAX_SURPRISES if story.turning_points else max_moments]:
             chance = fine_percent(moment.probability)
             lead = [(f"  {moment.innings}:{moment.label:<5}{chance:>5}", "")]
@@ -348,7 +366,7 @@ def _screen(page: Page, story: MatchStory, *, max_moments: int, reasons: bool) -
             else:
                 _moment(page, lead, moment, reasons=reasons)
         _expected(page, story)
-        page.paragraph(f"{tested_words(story)} {_USUALLY}", "quiet", indent=0)
+        page.paragraph(closing_words(story), "quiet", indent=0)
     for text in remarks:
         page.flag(text)
 
@@ -399,7 +417,9 @@ def _verdict(moment: Moment) -> Line:
 def _moment(page: Page, lead: Line, moment: Moment, *, reasons: bool) -> None:
     lead = [*lead, *_verdict(moment)]
     indent = width_of(lead)
-    words = cut(moment.sentence, 2 * (page.width - indent) - 8).split()
+    # A long event is cut, so that the probability stays whole.
+    odds = moment.sentence.removeprefix(moment.event)
+    words = (cut(moment.event, 2 * (page.width - indent) - 8 - len(odds)) + odds).split()
     page.flow([[(word, "")] for word in words], indent=indent, gap=1, lead=lead)
     if moment.finding:
         page.paragraph(moment.finding, "supported", indent=indent)
@@ -411,22 +431,27 @@ def _moment(page: Page, lead: Line, moment: Moment, *, reasons: bool) -> None:
 def moved_words(moment: Moment) -> str:
     """Return the expected change in points, and the groups of inputs that moved it.
 
-    Example: ``expected of it −0.7; from usual: striker's record −0.8, this over +0.4``.
+    Example: ``expected change −0.7; relative to usual: batter's record −0.8, this over +0.4``.
     """
     group_points = ", ".join(
-        f"{part.group} {signed_points(part.points, '−')}" for part in _listed_groups(moment)
+        f"{_group(part)} {signed_points(part.points, '−')}" for part in _listed_groups(moment)
     )
     if moment.expected is None or not group_points:
         return ""
-    return f"expected of it {signed_points(moment.expected, '−')}; from usual: {group_points}"
+    expected = signed_points(moment.expected, "−")
+    return f"expected change {expected}; relative to usual: {group_points}"
+
+
+def _group(part: MovedBy) -> str:
+    return _GROUP_WORDS.get(part.group, part.group)
 
 
 def moved_records(moment: Moment) -> list[str]:
     """Return the records of the groups in `moved_words`.
 
-    Example: ``striker's record: a six on 8.9% of 812 balls to 2025-10-31``.
+    Example: ``batter's record: a six on 8.9% of 812 balls to 2025-10-31``.
     """
-    return [f"{part.group}: {part.record}" for part in _listed_groups(moment) if part.record]
+    return [f"{_group(part)}: {part.record}" for part in _listed_groups(moment) if part.record]
 
 
 def _listed_groups(moment: Moment) -> list[MovedBy]:
@@ -434,15 +459,21 @@ def _listed_groups(moment: Moment) -> list[MovedBy]:
     return groups[:_MAX_LISTED_GROUPS]
 
 
+def closing_words(story: MatchStory) -> str:
+    """Return the meaning of the marks and of "usual"; without tests, say that there are none."""
+    if not story.tested.claims:
+        return f"Nothing was tested: this says what happened, not why. {USUAL_WORDS}"
+    return f"{_MARK_WORDS} {USUAL_WORDS}"
+
+
 def tested_words(story: MatchStory) -> str:
     """Return a sentence with the number of tested claims and of supported claims."""
     tested = story.tested
     if not tested.claims:
-        return "Nothing was tested: this says what happened, not why."
-    claims = f"Of {count(tested.claims, 'claim')} tested on {count(tested.balls, 'ball')}"
-    ball = "its ball" if tested.supported == 1 else "their balls"
-    held = f", {tested.supported} held for {ball} (✓), {len(story.claims)} over the whole match"
-    return f"{claims}{held if tested.supported else ' none held'} (–: no clear difference)."
+        return ""
+    claims = f"{count(tested.claims, 'claim')} about {count(tested.balls, 'ball')}"
+    corrected = f"after correction for the whole match: {len(story.claims)}"
+    return f"Tested: {claims}. Supported: {tested.supported}; {corrected}."
 
 
 def expected_of(story: MatchStory, max_rows: int) -> list[tuple[str, list[Tally]]]:
@@ -465,12 +496,13 @@ def added_of(story: MatchStory, max_rows: int) -> list[PlayerAdded]:
 
 def _expected(page: Page, story: MatchStory) -> None:
     if added := added_of(story, _MAX_PLAYERS):
-        lead: Line = [("Win probability added ", "heading")]
+        lead: Line = [("Win probability added for own side, in points: ", "heading")]
         figures = [f"{row.name} {row.added:+.0f}".replace("-", "−") for row in added]
         page.flow(dotted(figures, ""), indent=2, gap=1, lead=lead)
     kinds = expected_of(story, _MAX_PLAYERS)
     if kinds:
-        page.paragraph("Runs, and (what was expected)", "heading", indent=0)
+        heading = "Runs (expected runs); for bowlers wickets-runs, for overs innings:over"
+        page.paragraph(heading, "heading", indent=0)
     for kind, rows in kinds:
         figures = []
         for row in rows:
@@ -497,7 +529,8 @@ def _context(story: MatchStory) -> dict[str, Any]:
         "sign_of": sign_of,
         "moved_words": moved_words,
         "moved_records": moved_records,
-        "tested": f"{tested_words(story)} {_USUALLY}" if story.surprises else "",
+        "tested": tested_words(story) if story.surprises else "",
+        "closing": closing_words(story) if story.surprises else "",
         "expected": expected_of(story, _MIN_MOMENTS),
         "added": added_of(story, _MIN_MOMENTS),
         "model_line": model_line(story.model),

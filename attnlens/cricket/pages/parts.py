@@ -36,18 +36,11 @@ from attnlens.cricket.words.narrative import (
     record_note,
 )
 from attnlens.cricket.words.summary import before_after
+from attnlens.evidence.verdict import CHANCE
 from attnlens.render.canvas import cut
 from attnlens.render.numbers import fine_percent, percent_seen
 from attnlens.render.safe import each_text, printable, visible_name
-
-VERDICTS: Final[Mapping[str | None, tuple[str, str, str]]] = {
-    "supported": ("✓", "supported", "supported"),
-    "not better than chance": ("–", "not better than chance", "chance"),
-    "contradicted": ("✗", "contradicted", "contradicted"),
-    "cannot be told": ("?", "cannot be told", "untold"),
-    None: ("○", "picture only", "picture"),
-}
-"""The sign, the words and the short name of each verdict."""
+from attnlens.render.text_terminal import VERDICTS
 
 _REFERENCE: Final = ("=", "for comparison", "reference")
 """The same for the claim about the last balls, which any reader would guess."""
@@ -64,9 +57,11 @@ REMARKS: Final = frozenset(
 """Cautions to show last; the others are about cricket that is new to the model."""
 
 CAVEAT: Final = (
-    "A weight says where the model looked, not that it mattered. Hiding balls takes them out of "
-    "its attention; the scoreboard stays. Chance: other sets of as many balls, beyond what their "
-    "distance and players explain; for one ball, such balls of other innings."
+    "An attention weight shows where the model looked, not that it mattered. Hidden balls get no "
+    "attention; the scoreboard stays. ✓ larger, – no larger: than the effect of comparable balls "
+    "(sets of the same size, adjusted for distance and players; for one ball, similar balls of "
+    "other innings). ✗ opposite: in the other direction, or clearly smaller. ? unclear: too few or "
+    "too small effects to decide. q: the p-value of this comparison, corrected for all claims."
 )
 
 
@@ -201,12 +196,17 @@ def verdict_of(claim: Evidence) -> tuple[str, str, str]:
     return _REFERENCE if claim.reference else VERDICTS[claim.verdict]
 
 
+def reason_of(claim: Evidence) -> str:
+    """Return the reason for a verdict; empty if the verdict already says it."""
+    return "" if claim.reference or claim.reason in (None, CHANCE) else str(claim.reason)
+
+
 def share_of(claim: Evidence) -> str:
     """Return a head's share of an effect in words; empty for a claim about the whole model."""
     if claim.share is None:
         return ""
-    part = "at least as much as" if claim.share == 1 else f"{percent_seen(claim.share)} of what"
-    return f"{part} hiding them from the whole model does"
+    part = "at least" if claim.share == 1 else f"{percent_seen(claim.share)} of"
+    return f"{part} the effect of hiding them from the whole model"
 
 
 def sign_of(outcome: str) -> str:
@@ -251,6 +251,7 @@ def context(explanation: Explanation) -> dict[str, Any]:
         "other_heads": len(heads) - len(supported),
         "verdict_of": verdict_of,
         "share_of": share_of,
+        "reason_of": reason_of,
         "before_after": before_after,
         "most_attention": most_attention(explanation),
         "match_line": match_line(explanation),

@@ -14,7 +14,6 @@ from attnlens.cricket.pages.parts import (
     of,
     presentable,
     short_names,
-    verdict_of,
 )
 from attnlens.cricket.words.facts import claims_in_order
 from attnlens.cricket.words.narrative import group_note
@@ -267,7 +266,7 @@ def _claims(explanation: Explanation, ranked: Sequence[Evidence]) -> Json:
                 change.before,
                 change.after,
                 None if controls is None else controls.median,
-                verdict_of(claim)[1],
+                "for comparison" if claim.reference else claim.verdict or "not tested",
             ]
         )
     cols = ["claim", "balls", "outcome", "before", "after", "others", "verdict"]

@@ -113,8 +113,7 @@ def cautions(
     if not history and until is not None and match.date is not None and match.date <= until:
         yield (
             "ratings_from_later",
-            f"the ratings are from {until}, after this match; give earlier matches as "
-            "history to use the ratings of its date",
+            f"ratings include later matches (up to {until}); --history avoids this",
         )
     age = None if until is None or match.date is None else (match.date - until).days
     if age is not None and age > MAX_RATINGS_AGE:
@@ -134,7 +133,7 @@ def cautions(
         yield "no_target", "the file gives no target for this chase"
     if match.gender is None and not competition_of(match):
         assumed = innings.number == 2 and innings.target is not None and not match.outcome
-        target = f"; a target of {innings.target} is assumed, which rain may have changed"
+        target = f"; a target of {innings.target} is assumed, but rain may have changed it"
         yield (
             "unknown_kind",
             "the file does not say which competition this is, so the averages of men's "
@@ -186,8 +185,8 @@ def in_training(match: Match, predictor: Trained) -> str | None:
             return None
         weights = predictor.date("weights_until")
         if weights is not None and match.dates and max(match.dates) > weights:
-            return f"the length of the model's training was chosen on this match: {better}"
-        return f"the model was trained on this match: {better}"
+            return f"the length of the model's training was chosen on this match, so {better}"
+        return f"the model was trained on this match, so {better}"
     # This checkpoint does not list its training matches. Only the dates and the kind of match can
     # be compared.
     first, last = predictor.date("trained_from"), predictor.date("trained_until")

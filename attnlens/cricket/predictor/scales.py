@@ -46,7 +46,7 @@ QUESTIONS: Final[dict[str, str]] = {
     "boundary_cluster": "where did boundaries come in clusters",
     "same_over": "how has this over gone",
     "boundary": "which balls went for four or six",
-    "same_matchup": "how have this batter and this bowler fared together",
+    "same_matchup": "how has this batter done against this bowler",
     "same_stand": "how has this stand gone",
     "last_12": "how have the last 12 balls gone",
     "last_24": "how have the last 24 balls gone",
@@ -57,12 +57,12 @@ QUESTIONS: Final[dict[str, str]] = {
 RELATION_BALLS: Final[dict[str, str]] = {
     "same_bowler": "this bowler's balls",
     "same_batsman": "this batter's balls",
-    "same_matchup": "balls of this batter and this bowler",
+    "same_matchup": "this bowler's balls to this batter",
     "same_stand": "balls of this stand",
     "last_12": "the last 12 balls",
     "last_24": "the last 24 balls",
     "over_boundary": "the first and last balls of overs",
-    "wicket_adjacent": "wickets and the balls beside them",
+    "wicket_adjacent": "wickets and the balls next to them",
     "boundary": "fours and sixes",
 }
 """For each restriction of a head, the balls to which the head may attend, in words."""
@@ -72,7 +72,7 @@ SCALE_QUESTIONS: Final[dict[str, str]] = {
     "short": "recent momentum",
     "medium": "longer patterns and bowling changes",
     "long": "the shape of the innings",
-    "whole": "one relation a head, over the whole innings",
+    "whole": "the whole innings, one relation for each head",
 }
 
 SHARES: Final[tuple[str, ...]] = (
@@ -120,13 +120,16 @@ def head_id(scale: str, number: int) -> str:
     return f"{scale}-{number}"
 
 
+_RELATION_WORDS: Final = {"same_batsman": "same batter", "over_boundary": "over change"}
+
+
 def relation_words(name: str) -> str:
-    """Return a relation's name in words, such as ``same batsman``."""
-    return name.replace("_", " ")
+    """Return a relation's name in words, such as ``same batter``."""
+    return _RELATION_WORDS.get(name, name.replace("_", " "))
 
 
 def head_words(number: int, earned: str | None) -> str:
-    """Return ``head 2 (same batsman)``, or ``head 2`` if no relation describes the head."""
+    """Return ``head 2 (same batter)``, or ``head 2`` if no relation describes the head."""
     if earned is None or earned == UNSPECIALISED:
         return f"head {number}"
     return f"head {number} ({relation_words(earned)})"

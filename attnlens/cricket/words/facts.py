@@ -36,7 +36,7 @@ def _visible_percent(value: float) -> str:
 VERDICT_WORDS: Final[Mapping[str, str]] = {
     "supported": "more than comparable balls do",
     "not better than chance": "no more than comparable balls do",
-    "cannot be told": "but that test is inconclusive",
+    "cannot be told": "but the result is unclear",
     "contradicted": "the opposite of what is claimed",
 }
 """A phrase for each verdict, placed after the effect of hiding balls."""

@@ -49,9 +49,9 @@ GROUPS: Final[Mapping[str, str]] = {
     "this over": "this over so far",
     "this bowler to this batter": f"{BOWLER}'s earlier balls to {BATTER}",
     "this bowler's earlier balls": f"{BOWLER}'s earlier balls to others",
-    "this batter's earlier balls": f"{BATTER}'s earlier balls off others",
+    "this batter's earlier balls": f"{BATTER}'s earlier balls from others",
     "other recent balls": "other recent balls",
-    "earlier balls": "balls from long before",
+    "earlier balls": "older balls",
 }
 _MAX_LABELS: Final = 4
 _SCOREBOARD_KINDS: Final = ("the scoreboard", "the chase")
@@ -370,7 +370,7 @@ def projected(explanation: Explanation) -> Sentence | None:
     if win is None or win.projected is None or (left or 0) <= explanation.ball.balls_per_over:
         return None
     total = "/win_probability/projected"
-    ends = f"[{total}/mean whole] ([{total}/low whole] to [{total}/high whole])"
+    ends = f"[{total}/mean whole] (80%: [{total}/low whole] to [{total}/high whole])"
     return sentence(explanation, f"Projected total {ends}.")
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel, ValidationError
 
+from attnlens.cricket.match.match import OUTCOME_NAMES
 from attnlens.errors import InputError, count
 from attnlens.render.numbers import percent_seen
 
@@ -116,19 +117,19 @@ def summary_of(explanation: Explanation) -> str:
 
 
 def _effect_of_hiding(claim: Evidence) -> str:
-    """Return, for example, ``Hiding this over so far: P(4) 17% → 14% (0.0021 nats)``."""
+    """Return, for example, ``Hiding this over so far: P(four) 17% → 14% (0.0021 nats)``."""
     balls = claim.claim.partition(" (ball")[0]
     nats = "<0.0001" if claim.effect_nats < 0.00005 else f"{claim.effect_nats:.4f}"
     return f"Hiding {balls}: {before_after(claim)} ({nats} nats)"
 
 
 def before_after(claim: Evidence) -> str:
-    """Return, for example, ``P(4) 17% → 14%``, with a decimal if the change is below one point."""
+    """Return, for example, ``P(four) 17% → 14%``; with a decimal if it changes by under a point."""
     change = claim.top_change
     before, after = percent_seen(change.before), percent_seen(change.after)
     if before == after or abs(change.points) < 1:
         before, after = percent_seen(change.before, 1), percent_seen(change.after, 1)
-    return f"P({change.outcome}) {before} → {after}"
+    return f"P({OUTCOME_NAMES[change.outcome].short}) {before} → {after}"
 
 
 def _read(heatmap: Any) -> _SummaryInput:
