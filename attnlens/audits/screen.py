@@ -391,7 +391,7 @@ def _keys(recording: Recording, labels: Sequence[str] | None) -> int:
         return counts.most_common(1)[0][0]
     if len(labels) not in counts:
         raise InputError(
-            f"no attention has {count(len(labels), 'key')}, the number of labels",
+            f"{count(len(labels), 'label')} given, but no attention has that many keys",
             remedy="give one label per key: the attention has "
             f"{', '.join(map(str, sorted(counts)))} keys",
         )

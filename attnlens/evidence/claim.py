@@ -230,7 +230,7 @@ class Claim:
 
     @property
     def pool(self) -> Pool:
-        """The control sets, which are the sets of the same size from the claim's window."""
+        """The control sets: all sets of the same size as the claim within its window."""
         return Pool(self.window, len(self.removed))
 
     @property

@@ -196,6 +196,6 @@ def wilson(hits: int, trials: int) -> tuple[float, float]:
 
 
 def group_numbers(names: Sequence[str]) -> Integers:
-    """Return a number from 0 for each name. Equal names get the same number."""
+    """Number the names, starting from 0; equal names get the same number."""
     numbers: dict[str, int] = {}
     return np.array([numbers.setdefault(name, len(numbers)) for name in names], np.int64)

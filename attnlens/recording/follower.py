@@ -542,7 +542,7 @@ def _compiled_runs_uncompiled() -> Iterator[None]:
 def _chosen_by_number(axes: Axes, operands: Sequence[Axes], output: Tensor) -> Axes:
     """Return the axes of a comparison between the numbers of the best keys and all key numbers.
 
-    Such a comparison selects keys, so its result counts as weights.
+    Such a comparison selects keys, so its result is treated as attention weights.
     """
     pairs = [pair for operand in operands for pair in operand.pairs]
     if len({*pairs}) != 1:

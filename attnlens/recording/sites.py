@@ -165,10 +165,11 @@ class SoftmaxAdapter:
         with record(model, adapters=[SoftmaxAdapter("blocks.*.pooling")]) as recording:
             model(x)
 
-    Attention is recognised without an adapter if weights computed from queries and keys multiply
-    values. Other normalised weights may not be attention, for example in a router or a learnt
-    pooling. They are recorded if the module is called attention or named by an adapter. Otherwise,
-    a note names the module. `attnlens.intervene` accepts these adapters too.
+    Attention is recognised without an adapter if the model computes weights from queries and keys,
+    and multiplies values by these weights. Other normalised weights may not be attention, for
+    example in a router or a learnt pooling. They are recorded if the module is called attention or
+    named by an adapter. Otherwise, a note names the module. `attnlens.intervene` accepts these
+    adapters too.
 
     Args:
         sites: names of modules, as in ``named_modules()``, or patterns (``*``, ``?``).

@@ -86,8 +86,8 @@ class MovedBy(Plain):
     Attributes:
         group: the name of the group, as in the contributions of an explanation.
         points: the effect in percentage points, relative to what is usual at such a scoreboard.
-        record: for a player's record, how often the actual outcome had happened on that player's
-            balls in earlier matches.
+        record: if the group is a player's record, how often the actual outcome had happened on that
+            player's balls in earlier matches.
     """
 
     group: Text

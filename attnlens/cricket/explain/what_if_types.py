@@ -128,7 +128,7 @@ def question_of_page(page: Mapping[str, object]) -> WhatIfQuestion:
     balls = page.get("balls") or {}
     if not isinstance(balls, Mapping):
         raise InputError(
-            "the past balls to change are not an object that maps balls to outcomes",
+            "the value of `balls` is not an object that maps balls to outcomes",
             remedy='write {"46": "6"}',
         )
     settings = [f"{name}={page[name]}" for name in _PLAYED if page.get(name)]

@@ -95,7 +95,7 @@ METHODS: Final[tuple[str, ...]] = (
 
 
 def attributions(model: FullModel, batch: Batch) -> dict[str, Floats]:
-    """Return the scores of every past ball ``(past,)`` by method, from one pass over one query.
+    """Return, for each method, a score for every past ball, ``(past,)``, from one forward pass.
 
     The result has every method in `METHODS` except ``structure``, which is fitted on many balls.
     """

@@ -358,7 +358,7 @@ class PlantedRule:
     ordinary: float
 
     def units(self, balls: Collection[int], hidden: Set[int]) -> float:
-        """Return the number of units of the rule, from the counted balls that are not hidden."""
+        """Return how many units the rule counts among the balls that are not hidden."""
         n_visible = sum(ball not in hidden for ball in balls)
         if self.together:
             return float(bool(balls) and n_visible == len(balls))

@@ -339,8 +339,9 @@ def totals(innings: Innings, by: TotalsBy) -> list[Total]:
 class Encounter(NamedTuple):
     """The balls that one batter faced from one bowler, with the runs and the bowler's wickets.
 
-    If the opponent is a bowler, ``runs`` counts the runs off the bat. If the opponent is a batter,
-    ``runs`` counts the runs charged to the bowler.
+    In the list of a batter's opponents, ``name`` is the bowler and ``runs`` counts the runs off the
+    bat. In the list of a bowler's opponents, ``name`` is the batter and ``runs`` counts the runs
+    charged to the bowler.
     """
 
     name: str

@@ -141,9 +141,9 @@ def of(entries: Sequence[Any], outcome: str) -> Any:
 
 
 def contributions_to(explanation: Explanation, outcome: str) -> list[tuple[str, str, float]]:
-    """Return each group, when it was known, and its points for an outcome, the largest first.
+    """Return for each group its name, the time when it was known, and its points for an outcome.
 
-    The points are relative to what is usual.
+    The points are relative to what is usual. The group with the largest effect is first.
     """
     rows = [
         (group.group, group.when, of(group.from_usual, outcome).points)

@@ -80,7 +80,7 @@ def prompt_of(
 
     Args:
         template: the path of a Jinja file to use instead of the default template.
-        nonce: the random part of the fence's name; by default, a new one.
+        nonce: the random part of the name of the tag that encloses the data; by default, a new one.
 
     Raises:
         InputError: the template cannot be read or rendered. The message says where the error is.
