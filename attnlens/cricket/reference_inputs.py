@@ -1,4 +1,4 @@
-"""The inputs of the cricket reference models: the tensors of a ball or of an over."""
+"""Build the inputs of the cricket reference models: the tensors for one ball or one over."""
 
 from __future__ import annotations
 
@@ -37,19 +37,22 @@ _OVER: Final = "2"
 
 
 def sample_match() -> Match:
-    """Return the simulated match of the model descriptions (`attnlens lab simulate --seed 7`)."""
+    """Return the simulated match that is used to describe models.
+
+    `attnlens lab simulate --seed 7` writes it.
+    """
     match = read_match(Path(__file__).with_name("simulated-7.json"))
     return replace(match, source="simulated with seed 7")
 
 
 def predictor(path: Path | None = None) -> LoadedModel:
-    """Load the predictor of the next ball from a checkpoint; by default the bundled one."""
+    """Load the predictor of balls from a checkpoint. The default is the checkpoint ``bundled``."""
     session = Session(path)
     return LoadedModel(session.predictor.model, session)
 
 
 def overs(path: Path | None = None) -> LoadedModel:
-    """Load the encoder-decoder of overs from a checkpoint; by default the bundled one."""
+    """Load the encoder-decoder of overs from a checkpoint. The default is the shipped one."""
     trained = load_overs(path)
     return LoadedModel(trained.model, trained)
 
@@ -60,11 +63,12 @@ def read_ball(
     """Return the model's input for one ball.
 
     Args:
-        text: the path of a match file; ``None`` for a ball of the simulated match.
+        text: the path of a match file. ``None`` means the simulated match.
         ball: the name of the ball, as in `find_ball`.
 
     Raises:
-        InputError: the file cannot be read, no ball is named, or the match does not have the ball.
+        InputError: the file cannot be read, ``ball`` is missing, or the match does not have the
+            ball.
     """
     session = model.context
     assert isinstance(session, Session)
@@ -104,7 +108,7 @@ def _axes(name: str) -> tuple[str | None, ...]:
 
 
 def _names(batch: Batch) -> Iterator[str]:
-    """Yield a symbol for every tensor of the batch, in the batch's order."""
+    """Yield a symbol for every tensor of the batch, in the order of the batch."""
     graph, sequence = batch["graph_data"], batch["sequence"]
     for name in graph["nodes"]:
         yield f"f_{{{name}}}"
@@ -127,15 +131,15 @@ def _names(batch: Batch) -> Iterator[str]:
 def read_over(
     model: LoadedModel, text: str | None, *, over: str | None = None, innings: int | None = None
 ) -> ModelInput:
-    """Return the model's input for one over, with the likeliest tokens of that over.
+    """Return the model's input for one over, including the likeliest tokens of the over.
 
     Args:
-        text: the path of a match file; ``None`` for an over of the simulated match.
+        text: the path of a match file. ``None`` means the simulated match.
         over: the name of the over, as in `find_over`.
 
     Raises:
-        InputError: the file cannot be read, no over is named, the match does not have the over, or
-            no ball was bowled before the over.
+        InputError: the file cannot be read, ``over`` is missing, the match does not have the over,
+            or no ball was bowled before the over.
     """
     trained = model.context
     assert isinstance(trained, TrainedOvers)

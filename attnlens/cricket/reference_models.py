@@ -1,4 +1,4 @@
-"""All reference models, of cricket and of no particular domain, in the order of display."""
+"""All reference models, for cricket and for general use, in the order of display."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ MODELS: Final[tuple[ReferenceModel, ...]] = (
 
 
 def reference_model(name: str) -> tuple[ReferenceModel, Path | None]:
-    """Return the reference model of a name or of a checkpoint file, and the path of the file.
+    """Return the reference model with this name, or that of a checkpoint file and the file's path.
 
     Raises:
         InputError: ``name`` is neither a known name nor a file; the message lists the names.

@@ -1,9 +1,10 @@
-"""Sessions, which answer questions about balls and cache explanations.
+"""Sessions, which answer questions about matches and cache explanations.
 
 The cache key of an explanation is a digest of everything that determines it: the match, the
-question, the checkpoint's bytes, and the code. A cached explanation is therefore never out of date.
-If the cache folder cannot be used, explanations are computed again. Files that another user could
-have written are not read. Large packages are imported only when they are needed.
+question, the bytes of the checkpoint, and the code. A cached explanation is therefore never out of
+date. If the cache folder cannot be used, explanations are computed every time. Cache files that
+another user could have written are not read. To start quickly, the module imports large packages
+only when they are needed.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ _NUMERIC_PACKAGES: Final = ("torch", "numpy")
 
 
 def default_folder() -> Path | None:
-    """Return the default cache folder on this system; ``None`` without a home folder."""
+    """Return the default cache folder on this system, or ``None`` if there is no home folder."""
     cache_home = os.environ.get("XDG_CACHE_HOME", "")
     if os.path.isabs(cache_home):  # the XDG specification ignores relative paths
         return Path(cache_home) / "attnlens"
@@ -68,7 +69,7 @@ def default_folder() -> Path | None:
 
 
 def file_digest(path: str | os.PathLike[str]) -> str | None:
-    """Return the SHA-256 of a file; ``None`` if the path is not a file or cannot be read."""
+    """Return the SHA-256 of a file, or ``None`` if it is not a file or cannot be read."""
     try:
         if not os.path.isfile(path):
             return None
@@ -79,10 +80,10 @@ def file_digest(path: str | os.PathLike[str]) -> str | None:
 
 
 def software() -> str:
-    """Return a digest of the version, this package's files, and the versions of torch and numpy.
+    """Return a digest of the code: attnlens's version and files, and torch's and numpy's versions.
 
-    A file counts with its name, size and modification time, so an edited checkout does not use
-    earlier answers. Nothing is imported.
+    The digest contains the name, size and modification time of each file, so an edited checkout
+    does not use earlier answers. The packages are not imported.
     """
     parts = [VERSION]
     root = Path(__file__).resolve().parents[1]
@@ -98,7 +99,7 @@ def software() -> str:
 
 
 def key_of(*parts: object) -> str:
-    """Return the cache key of an answer: a digest of the ``repr`` of everything it depends on."""
+    """Return a cache key: a digest of the ``repr`` of everything on which an answer depends."""
     return hashlib.sha256("\0".join(map(repr, parts)).encode("utf-8", "replace")).hexdigest()
 
 
@@ -114,9 +115,9 @@ class AnswerCache:
     limit: int = _MAX_BYTES
 
     def get(self, key: str) -> str | None:
-        """Return the answer with this key, or ``None`` if there is no answer that can be trusted.
+        """Return the answer with this key, or ``None`` if there is none that can be trusted.
 
-        A damaged file, and a file that another user could have written, are not trusted.
+        A file is not trusted if it is damaged or if another user could have written it.
         """
         path = self._path(key)
         try:
@@ -135,13 +136,13 @@ class AnswerCache:
         return answer
 
     def put(self, key: str, answer: str) -> None:
-        """Store an answer, and delete the least recently used answers beyond the limit."""
+        """Store an answer. Delete the least recently used answers if the limit is exceeded."""
         packed = zlib.compress(answer.encode(), 6)
         with suppress(InputError, OSError):
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             if not self._is_ours():
                 return
-            self._path(key).unlink(missing_ok=True)  # `written_beside` would follow a link
+            self._path(key).unlink(missing_ok=True)  # because `written_beside` would follow a link
             with written_beside(self._path(key)) as part:
                 part.write_bytes(_digest(key, packed) + b"\n" + packed)
             self._path(key).chmod(0o600)
@@ -154,7 +155,7 @@ class AnswerCache:
         return self.folder / f"{key}{ANSWER_SUFFIX}"
 
     def _make_room(self) -> None:
-        """Delete the least recently used files, including temporary files of killed processes."""
+        """Delete the least recently used files. They may be temporary files of killed processes."""
         with os.scandir(self.folder) as entries:
             answers = [
                 (status.st_mtime, status.st_size, entry.path)
@@ -171,7 +172,7 @@ class AnswerCache:
 
 
 def _digest(key: str, packed: bytes) -> bytes:
-    """Return a digest that includes the key, so that a renamed file counts as damaged."""
+    """Return a digest of the content and the key, so a renamed file counts as damaged."""
     return hashlib.sha256(key.encode() + packed).hexdigest().encode()
 
 
@@ -179,7 +180,7 @@ BallName: TypeAlias = int | str | BallReference
 Changes: TypeAlias = (
     Mapping[int, int | str] | Mapping[str, int | str] | Mapping[int | str, int | str]
 )
-"""A mapping from the names of past balls to the outcomes that replace theirs."""
+"""A mapping from the names of past balls to their new outcomes."""
 
 _MAX_EXPLANATIONS: Final = 32
 _MAX_DATED_MODELS: Final = 8
@@ -187,24 +188,24 @@ _MAX_SESSIONS: Final = 4
 
 
 class Session:
-    """Answers questions about balls with one model and, if given, one history.
+    """A session answers questions about matches with one model and an optional history.
 
-    With a history, the player ratings are updated to the date of each match. The model is loaded
-    and the history is read when the first answer needs them. The latest explanations and the latest
-    models with updated ratings are cached. Every method accepts a match or the path of a match
-    file.
+    If there is a history, the ratings are updated to the date of each match. The model is loaded
+    and the history is read when an answer first needs them. The session caches the latest
+    explanations and the latest models with updated ratings. Methods accept a match or the path of a
+    match file.
 
     Args:
         model: the path of a checkpoint, ``bundled`` (the default) or ``measured``.
-        history: earlier matches that update the ratings: an iterable of matches, or the path of a
-            file, folder or zip of matches. It is read once.
-        overs: the path of the checkpoint for `over`, or ``cricket`` (the default).
-        cache: a folder of explanations, which several processes may share.
+        history: earlier matches, from which the ratings are updated. It is an iterable of matches,
+            or the path of a file, folder or zip of matches, and it is read once.
+        overs: the path of the checkpoint that the method `over` uses, or ``cricket`` (the default).
+        cache: a folder in which explanations are cached. Several processes may share it.
         report: receives progress messages.
-        tell: receives a warning about files of the history that cannot be read.
+        tell: receives a warning if files of the history cannot be read.
 
     Raises:
-        AttnlensError: raised by any method if the file, the ball or the checkpoint cannot be used.
+        AttnlensError: a method cannot use the file, the ball or the checkpoint.
     """
 
     def __init__(
@@ -229,7 +230,7 @@ class Session:
 
     @cached_property
     def predictor(self) -> TrainedPredictor:
-        """The model with the ratings of its checkpoint."""
+        """The model, with the ratings that its checkpoint contains."""
         from attnlens.cricket.predictor.trained import load_predictor
 
         return load_predictor(self.model)
@@ -256,7 +257,7 @@ class Session:
             return self._balls.predictor_for(match)
 
     def read(self, match: Match | File) -> Match:
-        """Return the match itself, or read the match in a file."""
+        """Return ``match`` if it is a match. Otherwise read the match file."""
         return match if isinstance(match, Match) else read_match(match)
 
     def find(self, match: Match, ball: BallName, innings: int | None = None) -> BallReference:
@@ -332,16 +333,17 @@ class Session:
                 match, reference, predictor, evidence=evidence, history=dated, outcome=outcome
             )
         )
-        # A cached answer would hide the warning about files of the history that cannot be read.
+        # A cached answer would hide the warning that files of the history cannot be read.
         complete = history is None or not history.skipped
         if key is not None and self._answers is not None and complete:
             self._answers.put(key, explanation.to_json())
         return explanation
 
     def _key(self, *question: object) -> str | None:
-        """Return the cache key of an explanation, or ``None`` if it is not cached.
+        """Return the cache key of an explanation, or ``None`` if it must not be cached.
 
-        The key uses the content of the match, because a match may be read from several files.
+        The key includes the content of the match, not its path, because a match may be read from
+        several files.
         """
         from attnlens.cricket.predictor.calibration import SUFFIX, named_checkpoint
 
@@ -350,7 +352,7 @@ class Session:
             return None
         name, checkpoint = named_checkpoint(self.model)
         model = file_digest(checkpoint)
-        # Explanations quote the calibration file next to the checkpoint.
+        # Explanations contain numbers from the calibration file next to the checkpoint.
         quoted = file_digest(checkpoint.with_name(checkpoint.stem + SUFFIX))
         past = None if path is None else file_digest(path)
         if model is None or (path is not None and past is None):
@@ -413,7 +415,8 @@ class Session:
         """Return the story of a match; see `attnlens.story`.
 
         Args:
-            report: called with the number of balls tested so far and the number to test.
+            report: called with the number of balls tested so far and the number of all balls to
+                test.
         """
         from attnlens.cricket.story import tell
 
@@ -429,7 +432,7 @@ class Session:
     def decisive_ball(
         self, match: Match | File, innings: int | None = None
     ) -> tuple[BallReference, str]:
-        """Return the ball that changed the win probability most, and a sentence that says so.
+        """Return the ball that changed the win probability most, and a sentence about the choice.
 
         See `attnlens.cricket.story.decisive_ball`.
         """
@@ -461,11 +464,11 @@ _lock = threading.Lock()
 def _session(
     model: File | None, history: Iterable[Match] | None = None, overs: File | None = None
 ) -> Session:
-    """Return a session with this model and history, reusing an earlier session if possible."""
+    """Return a session with this model and history. An earlier session is reused if possible."""
     new = Session(model, overs=overs)
     with _lock:
         past = [session for session in _sessions if _has_history(session, history)]
-        # Sessions of other models share the history, since an iterator can be read only once.
+        # Sessions with other models share the history, because an iterator can be read only once.
         new.history = past[0].history if past else None if history is None else History(history)
         names = new.model, new.overs
         session = next((old for old in past if (old.model, old.overs) == names), new)
@@ -492,21 +495,25 @@ def explain(
     batter: str | None = None,
     bowler: str | None = None,
 ) -> Explanation:
-    """Explain the model's forecast for one ball, and test the explanation on the model.
+    """Explain the model's forecast for one ball. The claims are tested on the model.
 
     Args:
         match: a match, or the path of a match file.
-        ball: the position in the innings from 1 (wides and no-balls included), ``"last"``,
-            ``"next"``, a label such as ``"7.4"``, or any other form that `find_ball` accepts. The
-            default is the ball that changed the win probability most.
-        innings: the number of the innings, from 1. The default is the innings that ``ball`` names,
-            the last innings for ``"next"``, and otherwise the first.
+        ball: the position in the innings from 1 (wides and no-balls count), ``"last"``, ``"next"``,
+            a label such as ``"7.4"``, or any other form that `find_ball` accepts. The default is
+            the ball that changed the win probability most.
+        innings: the number of the innings, from 1. By default, it is the innings that ``ball``
+            names. If ``ball`` names no innings, it is the last innings for ``"next"``, and
+            otherwise the first innings.
         model: the path of a checkpoint, ``bundled`` (the default) or ``measured``.
-        evidence: whether to run the interventions. Without them attention is shown, not tested.
-        history: earlier matches that update the ratings to the date of the match.
+        evidence: whether to run the interventions. Without them, attention is shown but not
+            tested.
+        history: earlier matches, from which the ratings are updated to the date of the match.
         outcome: the outcome whose probability is explained, such as ``"4"``.
-        batter: who faces ``"next"``, if the last ball does not determine the batter.
-        bowler: who bowls ``"next"``, if the last ball does not determine the bowler.
+        batter: the player who faces the ball ``"next"``. It is needed if the last ball does not
+            determine the batter.
+        bowler: the player who bowls the ball ``"next"``. It is needed if the last ball does not
+            determine the bowler.
 
     Raises:
         AttnlensError: the file, the ball or the checkpoint cannot be used.
@@ -523,7 +530,7 @@ def explain(
 
 
 def predict(match: Match | File, *, model: File | None = None) -> pandas.DataFrame:
-    """Return a table with a row for every delivery of a match and the model's probabilities.
+    """Return a table of the model's probabilities, with a row for every delivery of a match.
 
     Columns: ``match_id, innings, index, label, batter, bowler, actual``, then
     ``p_0 p_1 p_2 p_3 p_4 p_5 p_6 p_W p_wd p_nb p_bye``, ``win_before win_expected``,
@@ -548,7 +555,8 @@ def story(
         match: as in `explain`.
         model: as in `explain`.
         history: as in `explain`.
-        evidence: whether to test the claims about turning points and the most surprising balls.
+        evidence: whether to test the claims about the turning points and about the most surprising
+            balls.
 
     Raises:
         AttnlensError: the file or the checkpoint cannot be used.
@@ -575,12 +583,15 @@ def what_if(
         innings: as in `explain`.
         model: as in `explain`.
         history: as in `explain`.
-        ball: as in `explain`, but required. ``"next"`` needs no batter and no bowler.
-        bowler: another bowler, by name or registry id: a player of the match or of the ratings.
-        batter: another batter, by name or registry id.
+        ball: as in `explain`, but required. For ``"next"``, the batter and the bowler may be left
+            out.
+        bowler: another bowler: the name or the registry id of a player of the match or of the
+            ratings.
+        batter: another batter: the name or the registry id of a player of the match or of the
+            ratings.
         target: another target of the chase.
-        changes: the past balls to change and their new outcomes, such as ``{43: 6, "7.1": "W"}``.
-            ``"last"`` is the ball immediately before ``ball``.
+        changes: past balls and their new outcomes, such as ``{43: 6, "7.1": "W"}``. Here ``"last"``
+            is the ball immediately before ``ball``.
 
     Raises:
         AttnlensError: the file, the ball, the checkpoint or a change cannot be used.
@@ -603,21 +614,23 @@ def next_over(
     evidence: bool = True,
     history: Iterable[Match] | None = None,
 ) -> Json:
-    """Return the encoder-decoder's forecast for an over, as printed by ``attnlens over --json``.
+    """Return the encoder-decoder's forecast for an over, which ``attnlens over --json`` prints.
 
     Args:
         match: as in `explain`.
         innings: as in `explain`.
         history: as in `explain`.
         over: the number of the over in the file, from 0, or ``"last"``. ``"next"`` is the over in
-            progress or the next unbowled over. ``"2:12"`` is over 12 of the second innings.
+            progress; between overs, it is the next unbowled over. ``"2:12"`` is over 12 of the
+            second innings.
         model: the path of an encoder-decoder's checkpoint, or ``cricket`` (the default).
-        samples: the number of overs to draw for the distribution of runs and wickets.
-        temperature: draw the tokens of the over at this temperature.
-        top_k: draw only from this number of likeliest tokens. Without ``temperature`` and
-            ``top_k``, the likeliest token is chosen at each step.
-        seed: the seed of all draws.
-        evidence: whether to run the interventions. Without them attention is shown, not tested.
+        samples: the number of overs to sample for the distribution of runs and wickets.
+        temperature: the temperature at which the tokens of the over are sampled.
+        top_k: the number of likeliest tokens from which each token is sampled. If neither
+            ``temperature`` nor ``top_k`` is given, the likeliest token is chosen at each step.
+        seed: the seed of all random numbers.
+        evidence: whether to run the interventions. Without them, attention is shown but not
+            tested.
 
     Raises:
         AttnlensError: the file, the over or the checkpoint cannot be used.

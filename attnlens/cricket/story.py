@@ -1,7 +1,7 @@
-"""Build the story of a match from one forward pass for each innings, and test a few of its balls.
+"""Build the story of a match: forecast every innings in one pass, and test a few of its balls.
 
-Every expected figure is a sum or a difference of forecasts for single balls. A reason is stated
-only if its claim was tested as in `attnlens.cricket.explain`.
+Every expected figure is a sum of forecasts for single balls, or a difference of such forecasts. A
+reason is stated only if its claim was tested as in `attnlens.cricket.explain`.
 """
 
 from __future__ import annotations
@@ -58,11 +58,13 @@ from attnlens.render.numbers import percent_seen, rounded
 
 
 def event_of(innings: Innings, ball: Delivery, balls_left: int | None) -> str:
-    """Describe a ball: ``Khan hit Nabi for six with 44 needed from 34``, or
-    ``Khan (24) c Smith b Nabi at 60/2``.
+    """Describe a ball in words.
+
+    Examples: ``Khan hit Nabi for six with 44 needed from 34`` and ``Khan (24) c Smith b Nabi at
+    60/2``.
 
     Args:
-        balls_left: the number of legal balls left, which is used only in a chase.
+        balls_left: the number of legal balls left. It is used only in a chase.
     """
     out = next((wicket for wicket in ball.wickets if wicket.counts), None)
     if out is not None:
@@ -82,7 +84,7 @@ def event_of(innings: Innings, ball: Delivery, balls_left: int | None) -> str:
 
 
 def odds_of(explanation: Explanation, outcome: Outcome) -> str:
-    """Return, for example, ``that was 6% likely (usual: 4%)``."""
+    """Return the outcome's probability in words, such as ``that was 6% likely (usual: 4%)``."""
     index = outcome_index(explanation.prediction, outcome)
     names = ("probability", "usual")
     prob, usual = (
@@ -96,11 +98,11 @@ MIN_SWING: Final = 0.1
 """The smallest change of the win probability that makes a ball a turning point."""
 
 _MIN_SHARE_OF_SWING: Final = 0.05
-"""A reason is stated only if it accounts for at least this share of the ball's swing."""
+"""A reason is stated only if it accounts for at least this share of the swing of the ball."""
 
 _MIN_MOVED_POINTS: Final = 0.05
 _SURPRISES: Final = (4, 8)
-"""The number of surprising balls in a story with turning points, and in a story without."""
+"""The number of surprising balls in a story: with turning points, and without turning points."""
 
 Explain: TypeAlias = Callable[[BallReference, Outcome], Explanation]
 Report: TypeAlias = Callable[[int, int], None]
@@ -108,10 +110,10 @@ Report: TypeAlias = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bowled:
-    """A ball that was bowled, with the probability of its outcome and the win probability.
+    """A ball that was bowled, with the probability of its outcome and the win probabilities.
 
     Attributes:
-        chance: the probability of the outcome that happened.
+        chance: the predicted probability of the actual outcome.
         sign: 1 if the story's team bats, -1 if it bowls.
     """
 
@@ -132,7 +134,7 @@ class Bowled:
 
     @property
     def reference(self) -> Json:
-        """The fields of `types.BallOfMatch`, which identify the ball."""
+        """The values of the fields of `types.BallOfMatch`, which identify the ball."""
         ball = self.ball
         return {"innings": self.innings.number, "index": ball.index, "label": ball.label}
 
@@ -148,10 +150,10 @@ def tell(
     """Return the story of a match.
 
     Args:
-        explain: a function that explains the probability of an outcome of a ball, with the same
-            predictor.
-        history: whether the predictor's ratings are as of the match's date.
-        report: called with the number of balls tested so far and the number to test.
+        explain: a function that explains the probability of one outcome of a ball. It must use the
+            same predictor.
+        history: whether the predictor's ratings were computed for the date of the match.
+        report: called with the number of balls tested so far and the number of all balls to test.
     """
     sides = [side for side in forecast_innings(match, predictor) if not side.innings.super_over]
     team, balls = _team_and_balls(match, sides)
@@ -188,8 +190,8 @@ def _ledger(match: Match, sides: Sequence[InningsForecast], team: str | None) ->
     ledger = None if team is None else win_ledger(match, valued, team)
     if ledger is None:
         return {}
-    # The points are differences of rounded probabilities. Rounded points would not sum to the
-    # result.
+    # The points are differences of rounded probabilities. If the points were rounded instead, they
+    # would not sum to the result.
     values = list(accumulate((entry.points for entry in ledger.entries), initial=ledger.before))
     rounded_values = [round(value, DIGITS) for value in values]
     moves = [after - before for before, after in pairwise(rounded_values)]
@@ -218,14 +220,14 @@ def _team(match: Match) -> str:
 
 
 def _is_short(match: Match, innings: Innings) -> bool:
-    """Return whether forecasts were evaluated for innings of this length."""
+    """Return whether the accuracy of forecasts was evaluated for innings of this length."""
     return 0 < (quota_of(match, innings) or 0) <= LONGEST
 
 
 def _team_and_balls(
     match: Match, sides: Sequence[InningsForecast]
 ) -> tuple[str | None, list[Bowled]]:
-    """Return the team whose win probability is given (``None`` if unknown), and all balls."""
+    """Return the team whose win probability is given (``None`` if it is unknown), and all balls."""
     team = _team(match) if any(side.winning is not None for side in sides) else None
     return team, [ball for side in sides for ball in _bowled(match, side, team)]
 
@@ -256,12 +258,12 @@ def turning_points(balls: Iterable[Bowled]) -> list[Bowled]:
 def decisive_ball(
     match: Match, predictor: TrainedPredictor, innings: int | None = None
 ) -> tuple[BallReference, str]:
-    """Return the ball that changed the win probability most, and a sentence that says so.
+    """Return the ball that changed the win probability most, and a sentence about the choice.
 
     If no win probability is known, the least expected ball is returned.
 
     Args:
-        innings: the number of the only innings to search, from 1; ``None`` for all.
+        innings: the number of the innings to search, from 1; ``None`` for all innings.
 
     Raises:
         BallNotFoundError: no ball was bowled in the innings.
@@ -287,7 +289,7 @@ def decisive_ball(
 
 
 def surprises(balls: Iterable[Bowled], max_balls: int) -> list[Bowled]:
-    """Return the least expected dots, singles, fours, sixes and wickets, least expected first."""
+    """Return the dots, singles, fours, sixes and wickets that were least expected, rarest first."""
     return sorted((b for b in balls if b.outcome in TALKED_OF), key=lambda b: b.chance)[:max_balls]
 
 
@@ -314,8 +316,8 @@ def _moment(bowled: Bowled, explanation: Explanation) -> types.Moment:
 def _explains_the_swing(explanation: Explanation, index: int, bowled: Bowled) -> bool:
     """Return whether a claim accounts for a noticeable share of the ball's swing.
 
-    Hiding the claim's balls changes the probability of what happened. The claim's part of the swing
-    is this change times the swing.
+    Hiding the balls of the claim changes the probability of the actual outcome. The claim accounts
+    for a share of the swing that is equal to this change.
     """
     if bowled.win is None:
         return True
@@ -331,7 +333,7 @@ def _expected_points(explanation: Explanation, bowled: Bowled) -> float | None:
 
 
 def _moved_by(explanation: Explanation, bowled: Bowled) -> tuple[types.MovedBy, ...]:
-    """Return what each group of inputs adds to the expected win probability after the ball."""
+    """Return each input group's contribution to the win probability expected after a ball."""
     win = explanation.win_probability
     if bowled.win is None or win is None:
         return ()
@@ -349,7 +351,7 @@ def _moved_by(explanation: Explanation, bowled: Bowled) -> tuple[types.MovedBy, 
 
 
 def _verdict(explanation: Explanation) -> Verdict | None:
-    """Return one verdict for all claims: supported if any claim is supported."""
+    """Return one verdict for all claims. It is ``supported`` if any claim is supported."""
     if supported(explanation):
         return "supported"
     if model_claims(explanation):
@@ -393,8 +395,10 @@ _EXPECTED: Final[Mapping[TotalsBy, tuple[Floats, float]]] = {
     "bowler": (RUNS * [outcome != "bye" for outcome in OUTCOMES], BOWLERS_SHARE_OF_WICKETS),
     "over": (RUNS, 1.0),
 }
-"""For each kind of total: the runs of every outcome, in the order of `OUTCOMES`, and the share of
-wickets that are counted.
+"""What each kind of tally counts.
+
+It counts the given number of runs for each outcome, in the order of `OUTCOMES`, and the given share
+of wickets.
 """
 
 
@@ -502,7 +506,7 @@ def _untold(
 
 
 def _unseen_players(sides: Sequence[InningsForecast]) -> tuple[int, int]:
-    """Return the number of players without a rating in any of their roles, and of all players."""
+    """Return the number of players without a rating in any role, and the number of all players."""
     rated: dict[str, bool] = {}
     for side in sides:
         for row, ball in enumerate(side.innings.deliveries):

@@ -72,12 +72,12 @@ PLAIN: Final[dict[str, tuple[int, dict[str, int]]]] = {
     "nb": (0, {"noballs": 1}),
     "bye": (0, {"legbyes": 1}),
 }
-"""The simplest delivery with each outcome: its runs off the bat and its extras."""
+"""For each outcome, the simplest delivery: its runs off the bat and its extras."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChangedBall:
-    """A past ball before and after a change; both are equal if it already had the outcome."""
+    """A past ball before and after a change. Both are equal if it already had the new outcome."""
 
     before: Delivery
     after: Delivery
@@ -89,9 +89,9 @@ def change_balls(
     """Return the past balls with their new outcomes, in the order of the innings.
 
     Args:
-        number, index: the innings and the ball in question.
-        outcomes: pairs of a past ball's name (``last`` is the ball before the one in question) and
-            its new outcome.
+        number, index: the number of the innings, and the index of the ball in question.
+        outcomes: pairs of a past ball's name and its new outcome. The name ``last`` means the ball
+            before the ball in question.
 
     Raises:
         InputError: an outcome does not exist, a ball was not bowled before the ball in question, or
@@ -158,8 +158,8 @@ def _outcome(written: str, name: str) -> str:
 def with_outcome(ball: Delivery, outcome: str, *, free_hit: bool = False) -> Delivery:
     """Return the ball with a new outcome and the runs of `PLAIN`.
 
-    A ball that already has the outcome is returned unchanged. Penalty runs and retirements on the
-    ball are kept, and so is the score before the ball.
+    If the ball already has the outcome, it is returned unchanged. Penalty runs, retirements and the
+    score before the ball are kept.
 
     Args:
         free_hit: whether the ball is a free hit. A wicket on a free hit is a run out.
@@ -189,8 +189,8 @@ def disturbs(ball: ChangedBall, current: Delivery) -> bool:
     """Return whether the recorded balls after a changed ball could not have happened.
 
     This is the case if other batters would have faced these balls, or if an earlier over would have
-    had another number of balls. The batters are not compared if the changed ball is the last one
-    before ``current``, because `crease_after` determines who faces ``current``.
+    had another number of balls. If the changed ball is the last ball before ``current``, only the
+    number of balls matters, because `crease_after` determines who faces ``current``.
     """
     before, after = ball.before, ball.after
     if before.is_legal != after.is_legal and before.over != current.over:
@@ -203,7 +203,7 @@ def disturbs(ball: ChangedBall, current: Delivery) -> bool:
 def rescore(
     deliveries: Sequence[Delivery], changed: Mapping[int, Delivery]
 ) -> tuple[Delivery, ...]:
-    """Return the deliveries with new scoreboards, after replacing those in ``changed`` by index."""
+    """Replace deliveries by those in ``changed``, by index, and recompute all scoreboards."""
     runs, wickets, legal, in_over = 0, 0, 0, 0
     over, scored = -1, []
     for ball in deliveries:
@@ -234,7 +234,7 @@ def _shifted(actual: str | None, balls: int) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Crease:
-    """The two batters for the ball in question; ``None`` is a new batter.
+    """The two batters for the ball in question. ``None`` stands for a new batter.
 
     Attributes:
         out: the batter whom the new batter replaces.
@@ -246,7 +246,7 @@ class Crease:
 
 
 def next_to_bat(innings: Innings, current: Delivery) -> Player | None:
-    """Return the next new batter after a ball in the file; ``None`` if there is none."""
+    """Return the first new batter who appears after a ball in the file, or ``None``."""
     at = current.index
     before = {p.key for ball in innings.deliveries[:at] for p in (ball.batter, ball.non_striker)}
     pairs = ((ball.batter, ball.non_striker) for ball in innings.deliveries[at:])
@@ -254,13 +254,13 @@ def next_to_bat(innings: Innings, current: Delivery) -> Player | None:
 
 
 def crease_after(current: Delivery, changed: Sequence[ChangedBall]) -> Crease:
-    """Return the batters for the ball ``current``, given a change of the ball before it."""
+    """Return the batters for the ball ``current`` if the ball before it has changed."""
     last = next((ball for ball in changed if ball.before.index == current.index - 1), None)
     if last is None or last.before is last.after:
         return Crease(current.batter, current.non_striker)
     ball, over_ended = last.after, current.over != last.after.over
     if ball.outcome == "W":
-        # No run was made, so the new batter is at the end of the batter who is out.
+        # No run was made, so the new batter takes the end of the batter who is out.
         stays, newcomer = ball.non_striker, None
         ends = (stays, newcomer) if over_ended else (newcomer, stays)
         return Crease(striker=ends[0], other=ends[1], out=ball.batter)
@@ -269,13 +269,14 @@ def crease_after(current: Delivery, changed: Sequence[ChangedBall]) -> Crease:
         pair = (ball.non_striker, ball.batter) if swapped else (ball.batter, ball.non_striker)
         return Crease(*pair)
     if changed_ends(ball) != changed_ends(last.before):
-        # The recorded batters are swapped, because they already take short runs into account.
+        # The batters in the file already account for short runs, so they are swapped instead of
+        # computed.
         return Crease(current.non_striker, current.batter)
     return Crease(current.batter, current.non_striker)
 
 
 def refuse_finished(match: Match, before: Innings, after: Innings, index: int) -> None:
-    """Raise an `InputError` if only the changed innings ends before the ball at ``index``."""
+    """Raise an `InputError` if the change ends the innings before the ball at ``index``."""
     reason = why_over(match, _until(after, index))
     if reason is not None and why_over(match, _until(before, index)) is None:
         raise InputError(
@@ -292,20 +293,21 @@ def _until(innings: Innings, index: int) -> Innings:
 _NEW_BATTER: Final = "a new batter"
 _UNNAMED_BOWLER: Final = "an unnamed bowler"
 _UNNAMED: Final = {_NEW_BATTER: "unnamed_batter", _UNNAMED_BOWLER: "unnamed_bowler"}
-"""Placeholders for players whom the file does not determine, and the flags for them. The model
-treats them as players without a record.
+"""The placeholders for players whom the file does not determine, and the flag for each.
+
+The model treats a placeholder as a player without a record.
 """
 
 _BOWLERS_SHARE: Final = 5
-"""A bowler may bowl at most a fifth of the overs."""
+"""One bowler may bowl at most one in this number of overs."""
 
 _MAX_RUNS_A_BALL: Final = 6
 _MAX_TARGET: Final = 1500
-"""The largest target if the number of balls is unlimited. No side was ever set so many runs."""
+"""The largest target if the number of balls is unlimited. No target was ever so large."""
 
 
 def refuse_target(match: Match, innings: Innings, target: int) -> None:
-    """Raise an `InputError` if the innings is not a chase or the target is out of reach."""
+    """Raise an `InputError` if the innings is not a chase, or if the target is out of reach."""
     quota = quota_of(match, innings)
     chases = innings.number == 4 if quota is None else innings.number % 2 == 0
     if not chases and innings.target is None:
@@ -395,11 +397,11 @@ def what_if(
     """Answer a what-if question about one ball.
 
     Args:
-        reference: the ball in question. The position after the last ball is the next ball.
-        history: whether the predictor's ratings are as of the match's date.
+        reference: the ball in question. The position after the last ball means the next ball.
+        history: whether the predictor's ratings were computed for the date of the match.
 
     Raises:
-        InputError: a name, an outcome or a change is not possible; the message says why.
+        InputError: a name, an outcome or a change is not possible. The message says why.
     """
     match = with_unbowled(match, reference)
     balls = change_balls(match, reference.innings, reference.index, question.balls)
@@ -433,8 +435,8 @@ def _outcome_change(outcome: Outcome, before: float, after: float) -> OutcomeCha
 def with_unbowled(match: Match, reference: BallReference) -> Match:
     """Return the match, with the next ball added if ``reference`` refers to it.
 
-    The file does not determine a new batter or the bowler of a new over. A placeholder without a
-    record is used for them, which the question may replace.
+    If the next ball needs a new batter or the bowler of a new over, the file does not determine the
+    player. A placeholder without a record is then used, which the question may replace.
     """
     innings = innings_numbered(match, reference.innings)
     if reference.index <= len(innings.deliveries):
@@ -517,10 +519,10 @@ def _players(
 def _facing(
     player: Player, crease: Crease, striker: Player, other: Player
 ) -> tuple[Player, Player]:
-    """Return the striker and the non-striker if ``player`` is requested as batter.
+    """Return the striker and the non-striker if a question requests ``player`` as the batter.
 
     Raises:
-        InputError: after a wicket, the player is the one who is out or is already batting.
+        InputError: a wicket fell, and the player is the batter who is out or is already batting.
     """
     if crease.out is not None:
         stays = crease.striker or crease.other
@@ -560,7 +562,7 @@ def _probabilities(predictor: TrainedPredictor, window: BallWindow) -> Floats:
 def narrate_what_if(answer: WhatIf) -> tuple[Sentence, ...]:
     """Write up to three sentences about an answer, ignoring its ``narrative``.
 
-    Every number and name in a sentence is inside one of its facts, which are in reading order.
+    Every number and name in a sentence belongs to one of its facts. The facts are in reading order.
     """
     if not answer.effect_nats and not any(change.differs for change in answer.changes):
         text = "That is how it was: nothing is different, and nothing changes."
@@ -578,13 +580,14 @@ def narrate_what_if(answer: WhatIf) -> tuple[Sentence, ...]:
 
 
 def _changes(answer: WhatIf) -> str:
-    """Return a clause for every difference, or for every requested change if nothing differs."""
+    """Return a clause for every difference or, if nothing differs, for every requested change."""
     text = ""
     alike = not any(change.differs for change in answer.changes)
     faced = [change.before for change in answer.changes if change.kind == "batter"]
     for index, change in enumerate(answer.changes):
         swapped = change.kind == "non_striker" and change.after in faced
-        # If two players have the same name, no change differs, so all changes are listed.
+        # If a player is replaced by a player of the same name, no change differs in words. All
+        # changes are then listed.
         if swapped or not (change.differs or alike):
             continue
         if text:
@@ -594,7 +597,7 @@ def _changes(answer: WhatIf) -> str:
 
 
 def _moved(answer: WhatIf, index: int) -> str:
-    """Describe the change of an outcome's probability, with the fewest decimals that show it."""
+    """Describe how an outcome's probability changes, with no more decimals than necessary."""
     pointer = f"/outcomes/{index}"
     outcome = f"the probability of [{pointer}/outcome outcome]"
     before, after = quote_change(answer, f"{pointer}/before", f"{pointer}/after")

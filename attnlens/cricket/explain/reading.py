@@ -48,8 +48,7 @@ from attnlens.render.numbers import rounded
 MAX_LISTED_BALLS: Final = 4
 NATS_DIGITS: Final = 9
 RELATION_HEADS: Final = ("same_bowler", "same_batsman")
-"""After the most attended ball, heads with these patterns list only balls of their player.
-"""
+"""After the most attended ball, heads with these patterns list only balls of their player."""
 
 
 @dataclass(frozen=True, slots=True)

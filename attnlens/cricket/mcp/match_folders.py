@@ -20,8 +20,7 @@ from attnlens.render.safe import visible_name
 _MEMBER: Final = "::"
 _MAX_MATCHES: Final = 100
 _MAX_FILES: Final = 300
-"""One answer searches at most this number of files. The next answer can continue after them.
-"""
+"""One answer searches at most this number of files. The next answer can continue after them."""
 
 _DATE: Final = re.compile(r"(\d{4}(-\d\d){0,2})?")
 

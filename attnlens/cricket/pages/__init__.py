@@ -1,1 +1,1 @@
-"""Cricket pages for people, and prompts for language models, rendered from plain data."""
+"""Pages for people and prompts for language models, which are rendered from plain data."""

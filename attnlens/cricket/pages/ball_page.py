@@ -1,4 +1,4 @@
-"""Render the page of one ball: its players, prediction, attention, tests and result."""
+"""Render the page of one ball: players, prediction, attention, tests and result."""
 
 from __future__ import annotations
 
@@ -78,7 +78,10 @@ _PAGE_LINES, _PAGE_COLUMNS = 28, 78
 _SIZES: Final = (
     *((3, 8, 4), (3, 7, 4), (2, 7, 4), (2, 6, 4), (1, 6, 4), (1, 6, 3), (1, 5, 4), (1, 5, 2)),
 )
-"""Hidden sets, lines of the strip, and reasons; the first combination that fits is used."""
+"""Numbers of hidden sets, of lines of the strip, and of reasons.
+
+The page uses the first combination that fits on one screen.
+"""
 
 _BORDERLINE: Final = "borderline"
 BORDERLINE_WORDS: Final = "borderline: outside the 95% range, but not significant among all claims"
@@ -86,12 +89,12 @@ _HIDDEN_COLUMNS: Final = ("balls", "change", "control_range")
 _MAX_HIDDEN_SETS, _VERDICT_COLUMNS, _MIN_NAME_COLUMNS = 3, 11, 12
 
 _MARKS: Final = tuple(zip((*MARKED_RATIOS, 0.0), ("↑↑", "↑", "", "↓", "↓↓"), strict=True))
-"""The smallest ratio to usual for each sign."""
+"""The marks of outcomes, each with the smallest ratio to usual at which the mark is used."""
 
 _MARK_WORDS: Final = {"↑": "above it", "↓": "below", "↑↑": "twice it", "↓↓": "half"}
 
 _MIN_REASON_POINTS, _MAX_REASONS = 0.3, 4
-"""The smallest points of a group that has its own line, and the largest number of such groups."""
+"""A group has its own line if it has at least this many points; at most this many groups do."""
 
 _MIN_PARTNERSHIP_RUNS: Final = 30
 _MIN_BAR_COLUMNS, _BAR_COLUMNS = 12, 24
@@ -104,15 +107,15 @@ _HEAD_WORDS: Final = "Rows of single heads: name, and share of the past balls' e
 _NAME_COLUMNS = 16
 _HEADER_LINES: Final = 3
 _MIN_WIDE_BALLS: Final = 24
-"""If fewer past balls fit with two columns each, every ball has one column."""
+"""If fewer past balls than this would fit with two columns each, every ball gets one column."""
 
 _MAX_ATTENDED: Final = 2
 _MIN_EFFECT_POINTS: Final = 0.2
-"""The smallest effect of one ball, in points, that has a sign."""
+"""The smallest effect of one ball, in percentage points, that is shown by a sign."""
 
 
 class BallLabels:
-    """The past balls by index, and short names of the players."""
+    """The past balls by index, and the short names of their players."""
 
     def __init__(self, explanation: Explanation) -> None:
         ball = explanation.ball
@@ -137,18 +140,19 @@ def _style(ball: PastBall) -> str:
 
 
 class AttentionRow(NamedTuple):
-    """A row of the attention strip: its label, and each past ball's share ``(ball,)``."""
+    """A row of the attention strip: a label, and the share of each past ball ``(ball,)``."""
 
     label: str
     weights: Sequence[float]
 
 
 def leading_rows(explanation: Explanation, heads: int) -> list[AttentionRow]:
-    """Return rows for the attention over all heads and for the heads with the largest effects.
+    """Return the rows of the attention strip: all heads together, and the most important heads.
 
-    The rows are over the balls of the medium scale. A head's row is its share of past attention.
-    Its label has the head's share of the effect of hiding the past. Heads of the long scale are
-    left out, because their keys are overs.
+    The first row is the attention over all heads. Then come the heads with the largest effects.
+    Every row covers the balls of the medium scale. The row of a head shows how its attention to the
+    past is divided. The label of a head has its share of the effect of hiding the past. Heads of
+    the long scale are left out, because their keys are overs.
     """
     balls = explanation.across_balls.medium.balls
     attention = {past.index: past.attention for past in explanation.past_balls}
@@ -178,11 +182,11 @@ _SEES: Final[Mapping[str, str]] = {
     "wicket_adjacent": "wickets",
     "boundary": "boundaries",
 }
-"""Short names of what a head of the scale ``whole`` sees."""
+"""Short names of the relations to which heads of the scale ``whole`` are restricted."""
 
 
 def head_label(scale: str, key: str, head: HeadAttention) -> str:
-    """Return a head's name and its share of the effect of the past, such as ``batter 46%``."""
+    """Return the short name of a head and its share of the effect of the past: ``batter 46%``."""
     name = f"{scale} {key.split('_')[1]}"
     if scale == "whole" and head.started_as is not None:
         name = _SEES.get(head.started_as, head.started_as.replace("_", " "))
@@ -206,10 +210,10 @@ def add_attention(page: Page, explanation: Explanation, labels: BallLabels, room
 
 
 def _attended_balls(explanation: Explanation) -> list[str]:
-    """Return the past balls with most attention, and the past ball with the largest effect.
+    """Return, in words, the past balls with most attention and the one with the largest effect.
 
-    Example: ``7.3 six: 56%, +1.6 points``, with the share of attention over all heads, and the
-    points that the ball adds to the explained outcome.
+    Example: ``7.3 six: 56%, +1.6 points``. The percentage is the ball's share of the attention over
+    all heads. The points are what the ball adds to the probability of the explained outcome.
     """
     past = explanation.past_balls
     attended = sorted(past, key=lambda ball: (-ball.attention, -ball.index))[:_MAX_ATTENDED]
@@ -228,7 +232,7 @@ def _ball_figures(ball: PastBall, unit: str) -> str:
 
 
 def single_effects(explanation: Explanation) -> dict[int, float]:
-    """Return the points that each past ball adds to the explained outcome, by index."""
+    """Return the percentage points that each past ball adds to the explained outcome, by index."""
     return {
         past.index: past.effect_points
         for past in explanation.past_balls
@@ -245,11 +249,12 @@ def add_strip(
     effects: Mapping[int, float] | None = None,
     outcome: str = "",
 ) -> None:
-    """Add the attention strip: one line of shaded cells for each row, with gaps between overs.
+    """Add the attention strip. Each row is a line of shaded cells, with gaps between overs.
 
     Args:
-        inner: the heat map whose balls are the cells.
-        effects: by ball index, the points that the ball adds to ``outcome``, for a line of signs.
+        inner: the heat map. Each of its balls is a cell.
+        effects: by ball index, the points that the ball adds to ``outcome``. They are shown as a
+            line of signs.
         outcome: the explained outcome, for the heading.
     """
     window = [labels.by_index[index] for index in inner.balls if index in labels.by_index]
@@ -328,11 +333,11 @@ def add_outcome_bars(
     meaning: str,
     actual: str | None = None,
 ) -> None:
-    """Add a bar for each important outcome, and the other outcomes in one line.
+    """Add a bar for each likely outcome, and list the other outcomes in one line.
 
     Args:
-        rows: for each outcome, the probability to compare with, and its probability.
-        headings: the names of these two probabilities.
+        rows: for each outcome: its name, a probability for comparison, and its probability.
+        headings: the headings of these two probabilities.
         chosen, actual: the outcome to mark, and the actual outcome.
         meaning: what the mark of the chosen outcome means.
     """
@@ -372,9 +377,9 @@ class HiddenSet:
 
     Attributes:
         balls: the name of the set.
-        change: the probability before and after, such as ``8.1 → 6.7%``.
-        control_range: the median and the range of the probability with other sets of the same size
-            hidden; empty if there are none.
+        change: the outcome's probability before and after hiding, such as ``8.1 → 6.7%``.
+        control_range: the median and the range of the probability if other sets of the same size
+            are hidden; empty if there are no such sets.
         sign, words: the verdict.
         style: the style of the words.
         claim: the index of the claim in the explanation; ``None`` for the heading.
@@ -391,22 +396,24 @@ class HiddenSet:
 
 @dataclass(frozen=True, slots=True)
 class BallPage:
-    """The first screen of an explanation, part by part.
+    """The contents of the first screen of an explanation, part by part.
 
     Attributes:
         players: the bowler and the batter, the ball, and the score.
-        standing: special circumstances, the players' figures, the phase, and the position in the
-            innings.
+        standing: special circumstances, the figures of the players, the phase of the innings, and
+            the position in the innings.
         cautions, remarks: the notes to show first, and the notes to show last.
         headline: a sentence that compares the explained outcome with usual.
-        chances: each outcome with its probability; a sign if this differs from usual; and whether
-            it is the explained outcome.
+        chances: for each outcome, its name and probability, a sign if the probability differs from
+            usual, and whether it is the explained outcome.
         usual_words: the meaning of "usual", and of the signs on this page.
         outcome: the name of the explained outcome.
         attended: the balls with most attention, and the ball with the largest effect.
         hidden: the effects of hiding sets of past balls.
-        reasons: the groups, and the points that they add to the explained outcome.
-        excluded: the groups that are not reasons, because their contributions were miscalibrated.
+        reasons: the groups of inputs that are shown as reasons, with the points that they add to
+            the explained outcome.
+        excluded: lines about the groups that are not shown as reasons, because their contributions
+            were miscalibrated.
         came: what happened, and the win probability.
     """
 
@@ -485,7 +492,7 @@ def render_ball(page: Page, explanation: Explanation) -> None:
 
 
 def came_line(explanation: Explanation, names: Mapping[str, str]) -> Sentence | None:
-    """Return a sentence about the result, or ``None`` before the ball is bowled.
+    """Return a sentence about the result, or ``None`` for a ball not yet bowled.
 
     Example: ``It was a wicket (4%): Jones was caught by Smith off Khan.``
     """
@@ -499,7 +506,7 @@ def came_line(explanation: Explanation, names: Mapping[str, str]) -> Sentence | 
 
 
 def is_borderline(claim: Evidence) -> bool:
-    """Return whether an effect is outside the range of its control sets but not significant."""
+    """Return whether an effect is outside the range of its control sets, but not significant."""
     if claim.controls is None or claim.verdict != "not better than chance":
         return False
     return not claim.controls.low <= claim.top_change.after <= claim.controls.high
@@ -524,7 +531,7 @@ def _hidden(explanation: Explanation, labels: BallLabels, limit: int) -> list[Hi
 
 
 def add_hidden(page: Page, hidden: Sequence[HiddenSet], outcome: str) -> None:
-    """Add a line for each hidden set of past balls, compared with other sets of the same size."""
+    """Add a line for each hidden set of past balls, and compare it with sets of the same size."""
     if not hidden:
         return
     heads = HiddenSet("Hiding", f"P({outcome})", "hiding others (95%)", "", "effect", "heading")
@@ -615,10 +622,11 @@ def _chance(words: str, mark: str, chosen: bool) -> Line:
 def reasons_for(
     explanation: Explanation, labels: BallLabels, min_points: float, max_rows: int | None = None
 ) -> list[tuple[str, float]]:
-    """Return the groups that move the explained outcome most, with their points.
+    """Return the groups that change the explained outcome most, with their points.
 
-    The points of the other groups are added up as "all else". A group is not listed as a reason if
-    its contributions were miscalibrated on held-out balls; its points are then part of "all else".
+    The points of the other groups are added up as "all else". If the contributions of a group were
+    miscalibrated on held-out balls, the group is not listed, and its points are also part of "all
+    else".
     """
     rows = contributions_to(explanation, explanation.prediction.subject)
     holding = {group.group for group in explanation.contributions if group.holds}
@@ -632,7 +640,7 @@ def reasons_for(
 
 
 def _with_record(explanation: Explanation, group: str, names: Mapping[str, str]) -> str:
-    """Return the words for a group, with the record of a player.
+    """Return the words for a group. If the group is a player's record, they include its figures.
 
     Example: ``Patel's record (8.9% of 812 balls to 2025-10-31)``.
     """
@@ -655,12 +663,12 @@ def reason_lines(explanation: Explanation, labels: BallLabels, min_points: float
 def add_reasons(
     page: Page, reasons: Sequence[tuple[str, float]], outcome: str, records: Sequence[str]
 ) -> None:
-    """Add bars for the reasons, and then the lines ``records``; nothing if there is no reason."""
+    """Add bars for the reasons, and then the lines ``records``. Without reasons, add nothing."""
     if not reasons:
         return
     page.paragraph(f"Why P({outcome}) differs from usual (points)", "heading", 0)
     largest = max(abs(points) for _, points in reasons)
-    # On a narrow page, names and bars are shortened, because figures must stay whole.
+    # On a narrow page, names and bars are shortened. Figures are never cut.
     longest = max(display_width(words) for words, _ in reasons) + 4
     name_columns = max(_MIN_NAME_COLUMNS, min(longest, page.width - 7 - _MIN_BAR_COLUMNS))
     bar_columns = max(0, min(_BAR_COLUMNS, page.width - 7 - name_columns))
@@ -677,7 +685,7 @@ def add_reasons(
 
 
 def render_summary(explanation: Explanation) -> str:
-    """Return one line: where attention went, and the effect of hiding those balls."""
+    """Return the summary: one line about the attended balls, and the effect of hiding them."""
     return clean(explanation.summary or summary_of(explanation))
 
 
@@ -685,7 +693,7 @@ def render_heatmap(explanation: Explanation, scale: str = "medium") -> str:
     """Render the heat map of one scale as a JSON document.
 
     Raises:
-        InputError: there is no such scale.
+        InputError: ``scale`` is not the name of a scale.
     """
     inner = map_of(explanation, scale)
     return render_json({"temporal_attention": inner.model_dump(mode="json")})
@@ -695,7 +703,7 @@ def map_of(explanation: Explanation, scale: str) -> HeatMap | LongHeatMap:
     """Return the heat map of a scale.
 
     Raises:
-        InputError: there is no such scale.
+        InputError: ``scale`` is not the name of a scale.
     """
     if scale not in SCALE_NAMES:
         raise InputError(
@@ -707,7 +715,7 @@ def map_of(explanation: Explanation, scale: str) -> HeatMap | LongHeatMap:
 
 @terminal_page()
 def render_what_if(page: Page, what_if: WhatIf) -> None:
-    """Render the page of an answer to a what-if."""
+    """Render the page of the answer to a what-if question."""
     page.parts(what_if.before.echo)
     lead = "  what if"
     for change in what_if.changes:
@@ -730,7 +738,7 @@ def render_what_if(page: Page, what_if: WhatIf) -> None:
 
 
 def _score_line(state: BallFacts) -> str:
-    """Return ``54/2 after 45 legal balls, 80 needed off 75``."""
+    """Return the score in words, such as ``54/2 after 45 legal balls, 80 needed off 75``."""
     bowled = (state.legal_number or 1) - 1
     text = f"{state.score}/{state.wickets} after {count(bowled, 'legal ball')}"
     if state.runs_required is not None and state.balls_left is not None:

@@ -1,4 +1,4 @@
-"""Render parts of the dashboard: one ball, and the heads across matches."""
+"""Render parts of the dashboard: the page of a ball, and the pages about heads."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _NAMES: Final = {code: OUTCOME_NAMES[code].noun for code in OUTCOMES}
 def render_ball_parts(
     explanation: Explanation, batters: Sequence[str], bowlers: Sequence[str]
 ) -> str:
-    """Render the parts of a ball: its sentences, hidden sets, reasons, claims and what-if form."""
+    """Render the parts of a ball's page: sentences, hidden sets, reasons, claims and the form."""
     explanation = parts.presentable(explanation)
     claims: tuple[list[tuple[int, Evidence]], ...] = ([], [], [])
     for number in claims_in_order(explanation):
@@ -84,7 +84,7 @@ def _scale_of(explanation: Explanation) -> tuple[float, float]:
 
 
 def render_scores(innings: Innings, document: Json) -> list[str]:
-    """Render the score bar before each ball.
+    """Render the score bar of each ball, which shows the score before the ball.
 
     Args:
         document: the result of `attnlens.cricket.explain.innings_data.shown_innings`.
@@ -106,7 +106,7 @@ def render_scores(innings: Innings, document: Json) -> list[str]:
 
 
 def render_what_if_part(answer: WhatIf) -> str:
-    """Render the answer to a what-if: the changes, and each outcome's probability."""
+    """Render the answer to a what-if question: the changes, and the probability of each outcome."""
     return render_part("cricket/what_if_part.html", answer=answer, names=_NAMES)
 
 
@@ -117,20 +117,21 @@ _DARKEST_SHARE: Final = 0.5
 
 
 def render_heads(document: Json) -> dict[str, str]:
-    """Render the pages of heads as HTML.
+    """Render the pages about heads as HTML.
 
     Args:
         document: the result of `attnlens.cricket.lab.head_study.head_report`, as JSON.
 
     Returns:
-        The page of each head by id, such as ``whole-0``, and the page of all heads by ``""``.
+        The HTML by page. The key of a head's page is its id, such as ``whole-0``. The key of the
+        page about all heads is ``""``.
 
     Raises:
-        KeyError, TypeError, ValueError, AttributeError: the document is of another kind.
+        KeyError, TypeError, ValueError, AttributeError: ``document`` is not such a report.
     """
     try:
         return _pages(document)
-    except UndefinedError as error:  # only the template reads the missing field
+    except UndefinedError as error:  # the template reads a field that the document lacks
         raise ValueError(str(error)) from None
 
 
@@ -178,7 +179,7 @@ def _ends(figures: Json, name: str) -> Sequence[float]:
 
 
 def _shade(share: float | None) -> tuple[float, float]:
-    """Return a share and its shade, 0 to 1.
+    """Return a share and its shade, which is from 0 to 1.
 
     The shade grows with the square root of the share, so that small shares stay visible.
     """

@@ -1,6 +1,6 @@
 """Render an explanation as HTML and as Markdown (CommonMark with tables).
 
-The last part renders explanations, stories and what-ifs for Python and Jupyter.
+The last part of the module has the functions that show documents in Python and Jupyter.
 """
 
 from __future__ import annotations
@@ -34,22 +34,22 @@ from attnlens.render.page import WIDTH, frame_page, preformatted, render_page, r
 from attnlens.render.safe import clean
 
 WeightedBalls: TypeAlias = list[tuple[str, str, float]]
-"""The label, the outcome and the weight of each ball that a head attended to."""
+"""The label, the outcome and the attention weight of each ball that a head attended to."""
 
 _HeadLine: TypeAlias = tuple[str, str | None, HeadAttention, WeightedBalls]
-"""A head's name, its restriction, the head, and the balls that it attended to."""
+"""The name of a head, its restriction, the head itself, and the balls that it attended to."""
 
 _MAX_ATTENDED_BALLS: Final = 6
 _NARROW_WIDTH, _WIDTH = 9.0, 19.0
 _MAX_WIDE_BALLS: Final = 40
-"""With more balls, cells are narrow and without frames, and only an over's first has a label."""
+"""With more balls, cells are narrow and have no frames, and only an over's first has a label."""
 
 _OUTCOME_STYLES: Final[Mapping[str, str]] = {"W": "wicket", "4": "boundary", "6": "boundary"}
 _BARE: Final = {outcome: words.removeprefix("a ") for outcome, words in OUTCOME_WORDS.items()}
 
 
 def render_html(explanation: Explanation) -> str:
-    """Render the explanation as an HTML page, without a final line break."""
+    """Render the explanation as an HTML page. The text does not end with a line break."""
     explanation = parts.presentable(explanation)
     ball, context = explanation.ball, parts.context(explanation)
     outcomes = explanation.prediction.outcomes
@@ -69,7 +69,7 @@ def render_html(explanation: Explanation) -> str:
 
 
 def render_markdown(explanation: Explanation) -> str:
-    """Render the explanation as a Markdown document, without a final line break."""
+    """Render the explanation as Markdown. The text does not end with a line break."""
     explanation = parts.presentable(explanation)
     return render_plain(
         "cricket/explanation.md",
@@ -204,7 +204,7 @@ def _drawing(
 
 
 def explanation_line(explanation: Explanation) -> str:
-    """Return one line: the ball, its likeliest outcome, and the number of supported claims."""
+    """Return one line with the ball, its likeliest outcome, and the number of supported claims."""
     top = max(explanation.prediction.outcomes, key=lambda entry: entry.probability)
     tested = [
         claim.verdict
@@ -220,13 +220,13 @@ def explanation_line(explanation: Explanation) -> str:
 
 
 def what_if_line(answer: WhatIf) -> str:
-    """Return one line: the ball, and the changes."""
+    """Return one line with the ball and the changes."""
     changes = "; ".join(change.text for change in answer.changes)
     return clean(f"<WhatIf of {answer.match.match_id}: {answer.before.echo} | {changes}>")
 
 
 def match_story_line(story: MatchStory) -> str:
-    """Return one line: the match, and its result."""
+    """Return one line with the match and its result."""
     sides = " v ".join(story.match.teams)
     return clean(f"<MatchStory of {story.match.match_id}: {sides} | {story.result}>")
 

@@ -60,10 +60,10 @@ def render_full_page(page: Page, explanation: Explanation, *, scale: str = "medi
     """Render everything about one ball.
 
     Args:
-        scale: the scale whose heads are shown in full.
+        scale: the name of the scale whose heads are shown in full.
 
     Raises:
-        InputError: there is no such scale.
+        InputError: ``scale`` is not the name of a scale.
     """
     inner, labels = map_of(explanation, scale), BallLabels(explanation)
     prediction = explanation.prediction
@@ -117,12 +117,12 @@ def _add_claims(page: Page, explanation: Explanation, labels: BallLabels) -> Non
         more = len(claim.removed) - len(balls)
         page.flow([*([[(f"{more} more, then", "quiet")]] * (more > 0)), *balls], indent=4, gap=3)
         _add_remark(page, "" if claim.reference else _unusual(claim))
-    # A claim without q could not be compared with controls, so it is left out.
+    # A claim without q was not compared with control sets, so it is left out.
     tested = [entry for entry in claims if entry.kind in _KNOWLEDGE_NAMES and entry.q is not None]
     if tested:
         page.paragraph("Other inputs, hidden from the whole model", "heading")
     for claim in tested:
-        # The name already says what the claim is about, so only its text in brackets is added.
+        # The name already says what the claim is about. Only the text in its brackets is added.
         words = claim.claim.partition("(")[2].rstrip(")") or claim.claim
         _add_title(page, _KNOWLEDGE_NAMES[claim.kind], words, claim)
         _add_remark(page, _unusual(claim))

@@ -1,7 +1,7 @@
 """Render the terminal pages of a match and of the next over.
 
-The page of a match has its result, scorecards and notes. The page of the next over has the tokens
-of the over, the model's attention, and sampled overs.
+The page of a match shows its result, scorecards and notes. The page of the next over shows the
+forecast tokens, the model's attention, and sampled overs.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _BOWLING: Final = (
 
 @terminal_page()
 def render_scorecard(page: Page, match: Match) -> None:
-    """Render a whole match: its result, the scorecard of each innings, and its notes."""
+    """Render the page of a match: the result, the scorecard of each innings, and the notes."""
     _head(page, match)
     for innings in match.innings:
         _innings(page, match, scorecard(innings))
@@ -150,7 +150,10 @@ _OUTCOME_STYLES: Final[Mapping[str, str]] = {"W": "alarm", "4": "strong", "6": "
 
 @terminal_page(min_width=60)
 def render_over(page: Page, next_over: NextOver) -> None:
-    """Render the page of one over, the result of `attnlens.cricket.over.next_over.next_over`."""
+    """Render the page of one over.
+
+    ``next_over`` is the result of `attnlens.cricket.over.next_over.next_over`.
+    """
     page.parts(next_over.echo)
     if next_over.samples is not None:
         _add_samples(page, next_over.samples)

@@ -1,4 +1,4 @@
-"""Render the story of a match: for a terminal, as Markdown, HTML or a picture, and as a prompt."""
+"""Render the story of a match for a terminal, as Markdown, HTML or a picture, and as a prompt."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ from attnlens.render.safe import visible
 from attnlens.render.text_terminal import VERDICTS
 
 LEFT, ABOVE, BELOW, RADIUS = 40, 14, 42, 10
-"""The margins of a curve: left for the scale, above, and below for overs; the radius of a dot."""
+"""The margins of a curve (left, above and below), and the radius of a dot."""
 
 _OVERS_BETWEEN_MARKS: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A line or an area through points, a dot (with a radius), or a text at a point.
+    """One shape of a drawing: a line or an area through points, a dot, or a text at a point.
 
     Attributes:
-        style: the kind of shape, which sets its colour: a key of `_COLOURS`, or a class of the
-            page's style sheet.
-        text: the text, or the tooltip of a ``ball`` (which is an area) or a ``mark``.
-        anchor: whether the point is the ``start``, the ``middle`` or the ``end`` of the text.
-        link: the address that a ``ball`` or a turning point opens.
+        style: the name of the style, which sets the colour. It is a key of `_COLOURS` or a class of
+            the page's style sheet.
+        text: the text; for the styles ``ball`` (an area) and ``mark``, the tooltip.
+        anchor: which part of a text is at the point: its ``start``, ``middle`` or ``end``.
+        link: the address that opens when a reader selects a ball or a turning point.
     """
 
     style: str
@@ -60,7 +60,7 @@ class Shape:
 
 
 Address = Callable[[int, int], str]
-"""A function from an innings and an index to the address of the delivery's page."""
+"""A function from an innings and an index to the address of a delivery's page."""
 
 
 def score_of(side: InningsScore) -> str:
@@ -70,24 +70,24 @@ def score_of(side: InningsScore) -> str:
 
 
 def sides_of(story: MatchStory) -> str:
-    """Return the team names if the match has fewer than two innings, or an empty string."""
+    """Return the team names if the story has fewer than two innings, otherwise an empty string."""
     return "" if len(story.match.innings) > 1 else " v ".join(story.match.teams)
 
 
 def innings_of(story: MatchStory) -> list[tuple[str, list[WinPoint]]]:
-    """Return the innings that have win probabilities: the side with its score, and the balls."""
+    """Return, for each innings with win probabilities, the side with its score, and the balls."""
     scores = {side.innings: score_of(side) for side in story.match.innings}
     groups = groupby(story.win_probability, key=lambda ball: ball.innings)
     return [(scores[number], list(balls)) for number, balls in groups]
 
 
 def columns_of(story: MatchStory, room: int) -> Iterator[tuple[str, list[float], list[str]]]:
-    """Yield each innings in columns of text: its name, the win probabilities, and the marks.
+    """Yield each innings as columns of text: its name, and each column's win probability and mark.
 
-    The marks are the numbers of the turning points, or spaces.
+    A mark is the number of a turning point, or a space.
 
     Args:
-        room: the number of columns for all innings.
+        room: the number of columns for all innings together.
     """
     sides, balls = innings_of(story), len(story.win_probability)
     for words, points in sides:
@@ -102,7 +102,7 @@ def columns_of(story: MatchStory, room: int) -> Iterator[tuple[str, list[float],
         ]
         marks, last = [" "] * width, -1
         for later, (number, column) in zip(range(len(turns), 0, -1), turns, strict=True):
-            last = max(0, min(max(column, last + 1), width - later))  # in order, without overlap
+            last = max(0, min(max(column, last + 1), width - later))  # in order, no overlap
             marks[last] = str(number)
         yield words, chances, marks
 
@@ -115,11 +115,11 @@ def curve(
     top: float = 0,
     address: Address | None = None,
 ) -> list[Shape]:
-    """Return the win probability as shapes; empty if it is unknown.
+    """Return the shapes of the win probability's curve; empty if the probability is unknown.
 
     Args:
-        left, top: the position of the drawing.
-        address: the function that returns the address to which a delivery links.
+        left, top: the position of the drawing's upper left corner.
+        address: a function that returns the address to which a delivery links.
     """
     balls = len(story.win_probability)
     start, floor = left + LEFT, top + height - BELOW
@@ -180,7 +180,7 @@ def _overs(balls: list[WinPoint]) -> Iterator[tuple[str, int]]:
 # ---- a card
 
 WIDTH, HEIGHT, EDGE = 1200, 630, 48
-"""The size and the margin of the card; link previews have this size."""
+"""The size and the margin of the card. Link previews have this size."""
 
 _MAX_CARD_MOMENTS: Final = 3
 _COLOURS: Final = {
@@ -190,7 +190,7 @@ _COLOURS: Final = {
 
 
 def card(story: MatchStory) -> list[Shape]:
-    """Return the shapes of a picture of the story: its result, curve and largest turning points."""
+    """Return the shapes of a picture of the story: result, curve and largest turning points."""
     story, inside = shown_story(story), WIDTH - 2 * EDGE
     scores = [score_of(side) for side in story.match.innings if not side.super_over]
     heads = (
@@ -234,14 +234,14 @@ def _lines(text: str, size: float, room: float) -> list[str]:
 
 
 def render_card(story: MatchStory) -> str:
-    """Render the card as a self-contained SVG."""
+    """Render the story's card as a self-contained SVG."""
     size = {"width": WIDTH, "height": HEIGHT}
     context = {"shapes": card(story), "colours": _COLOURS, "title": story.result}
     return render_part("cricket/story_card.svg", **context, **size)
 
 
 def save_card(story: MatchStory, path: Path) -> None:
-    """Save the card as a PNG.
+    """Save the story's card as a PNG.
 
     Raises:
         InputError: matplotlib is not installed.
@@ -263,7 +263,7 @@ def save_card(story: MatchStory, path: Path) -> None:
         if shape.radius:
             axes.plot(across, down, "o", ms=1.44 * shape.radius, **look)
         elif shape.text:
-            words = f"\u200e{shape.text}"  # left to right, even if a name is Arabic
+            words = f"\u200e{shape.text}"  # the text runs left to right, even if a name is Arabic
             look |= {"weight": "bold" if shape.style in ("strong", "number") else "normal"}
             look |= {"size": 0.72 * shape.size, "ha": sides[shape.anchor], "parse_math": False}
             axes.text(across[0], down[0], words, **look)
@@ -278,14 +278,14 @@ def save_card(story: MatchStory, path: Path) -> None:
 
 SCREEN_LINES: Final = 40
 _MIN_MOMENTS: Final = 4
-"""The number of moments below which a story is not shortened."""
+"""A story with fewer moments than this is not shortened."""
 
 MARGIN, ROWS = 5, 4
-"""The columns left of the win probability chart, and the rows of the chart."""
+"""The number of columns left of the win probability chart, and the number of its rows."""
 
 _MAX_SURPRISES: Final = 2
 _MIN_LISTED_POINTS, _MAX_LISTED_GROUPS = 0.3, 2
-"""The smallest points of a group listed below a moment, and the largest number of such groups."""
+"""Below a moment, a group is listed if it has at least this many points; at most this many are."""
 
 _MAX_PLAYERS: Final = 3
 _CURVE_SIZE: Final = (860, 300)
@@ -318,8 +318,8 @@ _GROUP_WORDS: Final = {
 def render_match_story(story: MatchStory, *, width: int, color: bool) -> str:
     """Render the story for one screen.
 
-    If it is too long, the moments with the smallest swings are left out. If that is not enough, the
-    groups of inputs below each moment are left out, too.
+    If the story is too long, the moments with the smallest swings are left out. If it is still too
+    long, the groups of inputs below each moment are left out, too.
     """
     text, story = "", shown_story(story)
     moments = max(len(story.turning_points or story.surprises), _MIN_MOMENTS)
@@ -402,8 +402,8 @@ def _filled(chance: float, row: int) -> str:
 def sign_of(moment: Moment) -> tuple[str, str, str]:
     """Return the mark, the words and the style of a moment's verdict.
 
-    If a supported reason is too small to account for the swing, it gets the same mark as a reason
-    that is not supported.
+    If the claims that are supported are too small to account for the swing, the mark is the same as
+    for claims that are not supported.
     """
     too_small = moment.verdict == "supported" and moment.finding is None
     return _SIGNS["not better than chance" if too_small else moment.verdict]
@@ -429,7 +429,7 @@ def _moment(page: Page, lead: Line, moment: Moment, *, reasons: bool) -> None:
 
 
 def moved_words(moment: Moment) -> str:
-    """Return the expected change in points, and the groups of inputs that moved it.
+    """Return, in words, the expected change and the groups of inputs that changed it.
 
     Example: ``expected change −0.7; relative to usual: batter's record −0.8, this over +0.4``.
     """
@@ -447,7 +447,7 @@ def _group(part: MovedBy) -> str:
 
 
 def moved_records(moment: Moment) -> list[str]:
-    """Return the records of the groups in `moved_words`.
+    """Return the players' records among the groups that `moved_words` lists.
 
     Example: ``batter's record: a six on 8.9% of 812 balls to 2025-10-31``.
     """
@@ -467,7 +467,7 @@ def closing_words(story: MatchStory) -> str:
 
 
 def tested_words(story: MatchStory) -> str:
-    """Return a sentence with the number of tested claims and of supported claims."""
+    """Return a sentence with the numbers of tested claims and of supported claims."""
     tested = story.tested
     if not tested.claims:
         return ""
@@ -479,7 +479,7 @@ def tested_words(story: MatchStory) -> str:
 def expected_of(story: MatchStory, max_rows: int) -> list[tuple[str, list[Tally]]]:
     """Return the batters, bowlers and overs whose runs differ most from the expected runs.
 
-    A kind without rows is left out.
+    The result has a list for each of the three kinds. A kind without rows is left out.
     """
     return [
         (kind, sorted(rows, key=lambda row: -abs(row.runs - row.expected_runs))[:max_rows])
@@ -489,7 +489,7 @@ def expected_of(story: MatchStory, max_rows: int) -> list[tuple[str, list[Tally]
 
 
 def added_of(story: MatchStory, max_rows: int) -> list[PlayerAdded]:
-    """Return the players who added most, and the player who lost most."""
+    """Return the players who added the most win probability, and the player who lost the most."""
     players = story.players
     return list(players) if len(players) <= 2 * max_rows else [*players[:max_rows], *players[-1:]]
 
@@ -538,7 +538,7 @@ def _context(story: MatchStory) -> dict[str, Any]:
 
 
 def render_story_html(story: MatchStory) -> str:
-    """Render the story as a self-contained HTML page, without a final line break."""
+    """Render the story as a self-contained HTML page. The text does not end with a line break."""
     story = shown_story(story)
     context = {"title": story.result, "curve": curve(story, *_CURVE_SIZE), **_context(story)}
     styles = ("cricket/match_story.css",)
@@ -546,19 +546,22 @@ def render_story_html(story: MatchStory) -> str:
 
 
 def render_story_parts(story: MatchStory, address: Address) -> str:
-    """Render the body of the page for use in another page; each moment is a link."""
+    """Render the body of the story's page for use in another page. Each moment is a link."""
     story = shown_story(story)
     context = {"curve": curve(story, *_CURVE_SIZE, address=address), "address": address}
     return render_part("cricket/story_parts.html", **_context(story), **context)
 
 
 def render_story_markdown(story: MatchStory) -> str:
-    """Render the story as Markdown (CommonMark with tables), without a final line break."""
+    """Render the story as Markdown (CommonMark with tables). It does not end with a line break."""
     return render_plain("cricket/match_story.md", **_context(shown_story(story)))
 
 
 def story_tables(story: MatchStory, fits: Callable[[Json], bool]) -> Json:
-    """Return a story as tables with three decimals, each with as many rows as ``fits`` allows."""
+    """Return a story as tables. Numbers have three decimals.
+
+    Each table has as many rows as ``fits`` allows.
+    """
     cuts = (_tables(shown_story(story), max_rows) for max_rows in range(_MAX_PROMPT_ROWS, -1, -1))
     tables = next(cuts)
     while not fits(tables) and (shorter := next(cuts, None)) is not None:

@@ -1,4 +1,4 @@
-"""Shared parts of the pages of an explanation: safe names, contributions, claims and heads."""
+"""Parts that several pages share: safe names, contributions, claims and heads."""
 
 from __future__ import annotations
 
@@ -43,18 +43,18 @@ from attnlens.render.safe import each_text, printable, visible_name
 from attnlens.render.text_terminal import VERDICTS
 
 _REFERENCE: Final = ("=", "for comparison", "reference")
-"""The same for the claim about the last balls, which any reader would guess."""
+"""The sign, the words and the short name for the claim about the last balls."""
 
 _OUTCOME_SIGNS: Final[Mapping[str, str]] = {"0": "·", "wd": "w", "nb": "n", "bye": "b"}
-"""The sign of an outcome that is not its own sign."""
+"""The signs of outcomes whose code is not used as the sign."""
 
 TURNING: Final[tuple[Outcome, ...]] = ("0", "4", "6", "W")
-"""The outcomes for which the page shows the win probability afterwards."""
+"""The outcomes for which the page shows the win probability after the ball."""
 
 REMARKS: Final = frozenset(
     {"in_training", "ratings_from_later", "short_history", "no_history", "evidence_skipped"}
 )
-"""Cautions to show last; the others are about cricket that is new to the model."""
+"""The cautions to show last. The other cautions are about cricket that is new to the model."""
 
 CAVEAT: Final = (
     "An attention weight shows where the model looked, not that it mattered. Hidden balls get no "
@@ -66,9 +66,9 @@ CAVEAT: Final = (
 
 
 def cautions_of(explanation: Explanation) -> tuple[list[str], list[str]]:
-    """Return the cautions to show before the explanation, and the remarks to show after it.
+    """Return the cautions to show before the explanation, and those to show after it.
 
-    All unknown players and grounds are in one caution.
+    The cautions about unknown players and grounds are joined into one.
     """
     unseen = {
         "unseen_batter": f"{explanation.ball.batter} (batting)",
@@ -86,20 +86,20 @@ def cautions_of(explanation: Explanation) -> tuple[list[str], list[str]]:
 
 
 def presentable(explanation: Explanation) -> Explanation:
-    """Return the explanation without invisible characters in its texts, and with long names cut."""
+    """Return the explanation without invisible characters, and with long names cut."""
     match = explanation.match
     names = names_in(explanation) | {match.match_id, match.result or "", match.season or ""}
     return fit_to_show(explanation, names)
 
 
 def fit_to_show(document: AnyDocument, file_names: Iterable[str]) -> AnyDocument:
-    """Return a document without invisible characters in its texts, and with long names cut.
+    """Return a document without invisible characters, and with long names cut.
 
     Args:
-        file_names: the names in the document, as they are in the file.
+        file_names: the names in the document, as the match file spells them.
     """
     names = {name: visible_name(name) for name in file_names if name.strip()}
-    # Longer names are replaced first, because a name may be part of a longer one.
+    # Longer names are replaced first, because a name may be part of a longer name.
     changed = sorted((name for name in names if names[name] != name), key=len, reverse=True)
 
     def fit(text: str) -> str:
@@ -112,7 +112,7 @@ def fit_to_show(document: AnyDocument, file_names: Iterable[str]) -> AnyDocument
 
 
 def shown_story(story: MatchStory) -> MatchStory:
-    """Return the story without invisible characters in its texts, and with long names cut."""
+    """Return the story without invisible characters, and with long names cut."""
     match, expected = story.match, story.expected
     names = {match.match_id, match.venue or "", match.city or "", match.event or "", *match.teams}
     names |= {row.name for row in (*expected.batters, *expected.bowlers)}
@@ -121,7 +121,7 @@ def shown_story(story: MatchStory) -> MatchStory:
 
 
 def pieces(sentence: Sentence) -> Iterator[tuple[str, str | None]]:
-    """Yield the parts of a sentence: each fact with its pointer, other text with ``None``."""
+    """Yield the parts of a sentence: a fact with its pointer, or other text with ``None``."""
     rest = sentence.text
     for fact in sentence.facts:
         if not fact.text or fact.text not in rest:
@@ -136,7 +136,7 @@ def pieces(sentence: Sentence) -> Iterator[tuple[str, str | None]]:
 
 
 def of(entries: Sequence[Any], outcome: str) -> Any:
-    """Return the entry of one outcome."""
+    """Return the entry for one outcome."""
     return next(entry for entry in entries if entry.outcome == outcome)
 
 
@@ -153,18 +153,18 @@ def contributions_to(explanation: Explanation, outcome: str) -> list[tuple[str, 
 
 
 def group_words(explanation: Explanation, group: str, names: Mapping[str, str]) -> str:
-    """Return the words for a group of contributions, with short names."""
+    """Return the words for a group of inputs, with short names."""
     return text_of(explanation, GROUPS[group], names)
 
 
 def came_true(explanation: Explanation, group: str) -> str:
-    """Return `came_note` of a group of contributions, as text."""
+    """Return the `came_note` of a group of inputs as text."""
     groups = [contribution.group for contribution in explanation.contributions]
     return text_of(explanation, came_note(explanation, groups.index(group)))
 
 
 def record_lines(explanation: Explanation, names: Mapping[str, str]) -> list[str]:
-    """Return the records of the players; empty if there are no contributions.
+    """Return lines about the players' records; empty if the explanation has no contributions.
 
     Example: ``Patel's record: a six on 8.9% of 812 balls to 2025-10-31``.
     """
@@ -182,12 +182,12 @@ def by_carries(inner: HeatMap | LongHeatMap) -> list[tuple[str, HeadAttention]]:
 
 
 def sight(head: HeadAttention) -> str | None:
-    """Return ``sees only this batter's balls`` for a restricted head, otherwise ``None``."""
+    """Return words such as ``sees only this batter's balls``, or ``None`` without a restriction."""
     return None if head.sees is None else f"sees only {RELATION_BALLS.get(head.sees, head.sees)}"
 
 
 def head_name(key: str, head: HeadAttention) -> str:
-    """Return ``head 2 (same batsman)``, or ``head 3`` for a head without a name."""
+    """Return ``head 2 (same batsman)``, or ``head 3`` if no relation describes the head."""
     return head_words(int(key.split("_")[1]), head.earned)
 
 
@@ -202,7 +202,7 @@ def reason_of(claim: Evidence) -> str:
 
 
 def share_of(claim: Evidence) -> str:
-    """Return a head's share of an effect in words; empty for a claim about the whole model."""
+    """Return the head's share of the effect in words; empty for a claim about the whole model."""
     if claim.share is None:
         return ""
     part = "at least" if claim.share == 1 else f"{percent_seen(claim.share)} of"
@@ -210,12 +210,12 @@ def share_of(claim: Evidence) -> str:
 
 
 def sign_of(outcome: str) -> str:
-    """Return one character for an outcome."""
+    """Return the sign of an outcome, which is one character."""
     return _OUTCOME_SIGNS.get(outcome, outcome)
 
 
 def most_attention(explanation: Explanation) -> float:
-    """Return the largest weight of any head, or 0 without past balls.
+    """Return the largest attention weight of any head, or 0 if there are no past balls.
 
     Pages draw this weight in their darkest shade.
     """
@@ -225,7 +225,7 @@ def most_attention(explanation: Explanation) -> float:
 
 
 def context(explanation: Explanation) -> dict[str, Any]:
-    """Return the variables of the templates.
+    """Return the variables that the templates use.
 
     Args:
         explanation: the result of `presentable`.
@@ -261,7 +261,7 @@ def context(explanation: Explanation) -> dict[str, Any]:
 
 
 def win_line(explanation: Explanation) -> str:
-    """Return the win probability before and after this ball; empty if it is unknown."""
+    """Return the win probability before and after this ball in words; empty if it is unknown."""
     win = explanation.win_probability
     if win is None:
         return ""
@@ -273,7 +273,7 @@ def win_line(explanation: Explanation) -> str:
 
 
 def model_line(model: Model) -> str:
-    """Return the model card in one line."""
+    """Return a description of the checkpoint in one line."""
     parts = [f"model {model.name} ({model.sha256[:12]})"]
     if model.trained_until is not None:
         start = "" if model.trained_from is None else f"from {model.trained_from} "
@@ -308,9 +308,10 @@ _MAX_NAME_COLUMNS: Final = 16
 
 
 def short_names(names: Iterable[str]) -> dict[str, str]:
-    """Return the shortest form of each name that no other name shares.
+    """Return a short form of each name, which no other name shares.
 
-    The forms are the surname, the first letter with the surname, and the whole name.
+    It is the first of these forms that is unique: the surname, the first letter with the surname,
+    and the whole name.
     """
     chosen = dict.fromkeys(names, "")
     for form in (surname, _initialled):

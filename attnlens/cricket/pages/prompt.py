@@ -1,4 +1,4 @@
-"""Render an explanation as a prompt for a language model: instructions and data tables."""
+"""Render an explanation as a prompt for a language model: instructions, and tables of data."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ _FIGURES: Final = {
 }
 
 LATEST: Final = 6
-"""The number of previous balls that a prompt includes first, with all supported claims."""
+"""The number of previous balls that a prompt always tries to include, like supported claims."""
 
 MAX_BALL_TOKENS: Final = 1600
 _MIN_PROBABILITY, _MIN_POINTS = 0.01, 0.2
-"""Outcomes and contributions with smaller values are left out of the tables."""
+"""Outcomes with a smaller probability and contributions with fewer points are left out."""
 
 _MAX_LABELS: Final = 6
-"""For a claim with more balls, only their number and the last ball are given."""
+"""If a claim has more balls, the prompt gives only their number and the last ball."""
 
 _ROOM: Final = (
     ("claims", 3),
@@ -64,19 +64,23 @@ _ROOM: Final = (
     ("claims", 99),
     ("past_balls", 99),
 )
-"""The order in which tables get rows while there is room, and each limit of rows."""
+"""The order in which tables get more rows while there is room, each with its new limit."""
 
 _MOST_OF_A_NAME: Final = 40
 _LONGEST_NONCE: Final = "0a" * 8
-"""No nonce has more tokens, so the random nonce does not change which rows fit."""
+"""A nonce with the largest number of tokens.
+
+The size of a prompt is computed with this nonce, so the random nonce does not change which rows
+fit.
+"""
 
 
 def prompt_of(
     explanation: Explanation, *, template: str | Path | None = None, nonce: str | None = None
 ) -> Prompt:
-    """Return the prompt for an explanation, of about `MAX_BALL_TOKENS` at most.
+    """Return the prompt for an explanation, with at most about `MAX_BALL_TOKENS` tokens.
 
-    Another template can make the prompt longer.
+    With another template, the prompt can be longer.
 
     Args:
         template: the path of a Jinja file to use instead of the default template.
@@ -108,12 +112,15 @@ def prompt_of(
 
 
 def tables_of(explanation: Explanation) -> Json:
-    """Return an explanation as columnar tables with three decimals, and with long names cut.
+    """Return an explanation as tables with column names.
+
+    Numbers have three decimals, and long names are cut.
 
     Returns:
-        ``ball``, ``match``, ``story``, ``sentences`` (the narrative), ``prediction``, ``happened``,
-        ``batting_side_wins``, ``contributions``, ``claims``, ``past_balls``, ``flags`` and
-        ``left_out`` (the number of rows left out of each table; still empty).
+        A dictionary with the keys ``ball``, ``match``, ``story``, ``sentences`` (the narrative),
+        ``prediction``, ``happened``, ``batting_side_wins``, ``contributions``, ``claims``,
+        ``past_balls``, ``flags`` and ``left_out``. ``left_out`` is empty here; `fitted` adds the
+        number of rows that are left out of each table.
     """
     explanation = presentable(explanation)
     ranked = _reported(explanation)
@@ -140,15 +147,15 @@ def tables_of(explanation: Explanation) -> Json:
 def fitted(
     tables: Json, fits: Callable[[Json], bool], is_possible: Callable[[Json], bool] | None = None
 ) -> Json:
-    """Return the tables with as many rows as fit; `_ROOM` sets the order in which rows are added.
+    """Return the tables with as many rows as fit. Rows are added in the order of `_ROOM`.
 
-    Every supported claim and the last balls are included first. If these rows alone are too many,
-    texts are shortened and the last balls are left out. ``left_out`` counts the rows that are left
-    out.
+    All supported claims and the last balls are included first. If even these rows do not fit, texts
+    are shortened and the last balls are left out. ``left_out`` counts the rows that are left out.
 
     Args:
-        fits: whether tables are small enough.
-        is_possible: whether the rows that are included first are few enough; by default, ``fits``.
+        fits: a function that returns whether tables are small enough.
+        is_possible: a function that returns whether the rows that are included first are few
+            enough; by default, ``fits``.
     """
     count = {name: len(tables[name]["rows"]) for name, _ in _ROOM}
     if fits(tables):
@@ -160,7 +167,7 @@ def fitted(
         "past_balls": min(LATEST, count["past_balls"]),
     }
     if not (is_possible or fits)(_cut(tables, counts)):
-        # The field `latest` of the ball still has the outcomes of the last balls.
+        # The outcomes of the last balls are not lost: the ball's field `latest` has them.
         tables, counts["past_balls"] = each_text(tables, _cheap), 0
     for name, limit in _ROOM:
         while counts[name] < min(limit, count[name]):
@@ -172,7 +179,7 @@ def fitted(
 
 
 def _cheap(text: str) -> str:
-    """Shorten a text if its characters need many tokens each."""
+    """Shorten a text whose characters need many tokens each."""
     has_costly_signs = not text.isascii() and token_bound(text) > _MOST_OF_A_NAME
     return visible(text, _MOST_OF_A_NAME // 4) if has_costly_signs else text
 
@@ -227,7 +234,7 @@ def _contributions(explanation: Explanation, outcome: str) -> Json:
 
 
 def _with_record(explanation: Explanation, group: str) -> str:
-    """Return the name of a group, with the record of a player.
+    """Return the name of a group. If the group is a player's record, add its figures.
 
     Example: ``striker's record (a six on 8.9% of 812 balls to 2025-10-31)``.
     """
@@ -238,7 +245,8 @@ def _with_record(explanation: Explanation, group: str) -> str:
 def _reported(explanation: Explanation) -> list[Evidence]:
     """Return the claims to report, the most important first.
 
-    Each set of balls is reported once. Claims about heads are reported only if they are supported.
+    If several claims have the same set of balls, one of them is reported. A claim about a head is
+    reported only if it is supported.
     """
     reported: dict[tuple[str, ...] | frozenset[int], Evidence] = {}
     for index in claims_in_order(explanation):
@@ -274,7 +282,7 @@ def _claims(explanation: Explanation, ranked: Sequence[Evidence]) -> Json:
 
 
 def _spans(balls: Iterable[PastBall]) -> str:
-    """Return the labels of balls with ranges of consecutive balls, such as ``1.4 2.1-2.6``."""
+    """Return the labels of balls. Consecutive balls are written as a range: ``1.4 2.1-2.6``."""
     spans: list[list[PastBall]] = []
     for ball in sorted(balls, key=lambda ball: ball.index):
         if spans and ball.index == spans[-1][-1].index + 1:
@@ -285,7 +293,10 @@ def _spans(balls: Iterable[PastBall]) -> str:
 
 
 def _claim_name(explanation: Explanation, claim: Evidence) -> str:
-    """Return ``medium scale, head 1 (same bowler)``, or the kind of a claim about the model."""
+    """Return the name of a claim: its head, or its kind if it is about the whole model.
+
+    Example: ``medium scale, head 1 (same bowler)``.
+    """
     if claim.scale is None or claim.head is None:
         return claim.kind
     heads = getattr(explanation.across_balls, claim.scale).attention_by_head

@@ -24,8 +24,7 @@ KIND: Final = "calibration"
 FORMAT: Final = 1
 SUFFIX: Final = ".calibration.json"
 _STANDS_FOR: Final[Mapping[str, str]] = {"bundled": "measured"}
-"""Shipped checkpoints without a table, each with the checkpoint whose table is used instead.
-"""
+"""Shipped checkpoints without a table, each with the checkpoint whose table is used instead."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -346,9 +346,7 @@ def _sum(counts: Sequence[Integers | Floats32]) -> Floats:
 
 
 def _corrected(expected: Floats, ratio: Floats) -> Floats:
-    """Multiply expected counts ``(3, 11)`` by a ratio. The number of balls in a phase stays the
-    same.
-    """
+    """Multiply expected counts ``(3, 11)`` by a ratio, and rescale to the same number of balls."""
     corrected = expected * ratio
     balls, sums = (counts.sum(1, keepdims=True) for counts in (expected, corrected))
     result: Floats = corrected * np.divide(balls, sums, out=np.ones_like(sums), where=sums > 0)

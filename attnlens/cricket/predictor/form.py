@@ -104,8 +104,7 @@ class PreMatch:
 
 
 Entity = tuple[str, Drift]
-"""The key of a row, and the drift of that row.
-"""
+"""The key of a row, and the drift of that row."""
 
 
 class Form:

@@ -16,14 +16,12 @@ from attnlens.cricket.predictor.trained import Trained, identity_of
 from attnlens.files import Json
 
 _MIN_COMPETITIONS: Final = 5
-"""With at least this number of competitions in training, a new one causes no caution.
-"""
+"""With at least this number of competitions in training, a new one causes no caution."""
 
 _MAX_DOUBTS: Final = 2
 
 MAX_RATINGS_AGE: Final = 120
-"""Ratings are stale if a match is played more than this number of days after their last match.
-"""
+"""Ratings are stale if a match is played more than this number of days after their last match."""
 
 _USUAL_BALLS: Final = (6,)
 

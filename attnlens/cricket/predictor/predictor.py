@@ -57,8 +57,7 @@ KNOWLEDGE: Final[dict[str, tuple[str, ...]]] = {
     "bowler's record": ("bowler_identity",),
     "scoreboard": ("score_state", "chase_state", "phase_state", "time_pressure", "wicket_buffer"),
 }
-"""The nodes of each group of inputs that can be hidden from a query, besides past balls.
-"""
+"""The nodes of each group of inputs that can be hidden from a query, besides past balls."""
 
 _RECORD_NODES: Final = (("striker", "batsman"), ("bowler", "bowler"))
 _KNOWLEDGE_RATINGS: Final[dict[str, tuple[str, ...]]] = {

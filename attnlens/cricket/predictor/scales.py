@@ -79,8 +79,7 @@ SHARES: Final[tuple[str, ...]] = (
     *("same_over", "same_bowler", "same_batsman", "same_matchup"),
     *("boundary", "wicket_adjacent", "boundary_cluster", "over_boundary", "same_stand"),
 )
-"""The relations for which two shares are compared: of the attention, and of uniform attention.
-"""
+"""The relations for which two shares are compared: of the attention, and of uniform attention."""
 
 
 class WindowBall(NamedTuple):

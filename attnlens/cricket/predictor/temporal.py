@@ -150,8 +150,7 @@ _COUNTED: Final = (
     *("over_boundary", "wicket_adjacent", "boundary"),
 )
 WHOLE_RELATIONS: Final = tuple(relation for relation in _COUNTED for _ in range(2))
-"""The relation to which each head of ``whole`` is restricted. Each relation has two heads.
-"""
+"""The relation to which each head of ``whole`` is restricted. Each relation has two heads."""
 
 _WHOLE_HEAD_DIM: Final = 8
 _NULL: Final = 1.5

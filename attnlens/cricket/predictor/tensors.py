@@ -34,12 +34,10 @@ from attnlens.files import Floats, Floats32, Integers
 
 OVER_CLASSES: Final = 20
 RATING_SCALE: Final = np.float32(4)
-"""The factor by which ratings are multiplied to have the scale of the other features.
-"""
+"""The factor by which ratings are multiplied to have the scale of the other features."""
 
 _RATED: Final = len(OUTCOMES) + 1
-"""The number of features of a rating: one for each outcome, and one for the number of its balls.
-"""
+"""The number of features of a rating: one for each outcome, and one for the number of its balls."""
 
 NODES: Final[dict[str, dict[str, int]]] = {
     "global": {"venue": 24, "team_context": 24, "match_importance": 5 + KIND_SIZE + _RATED},

@@ -170,16 +170,14 @@ def chase_result(match: Match, chase: Innings) -> float | None:
 
 
 MAX_LOG_ODDS: Final = 7.6
-"""The largest absolute log-odds of an undecided match (a probability of 0.05% or 99.95%).
-"""
+"""The largest absolute log-odds of an undecided match (a probability of 0.05% or 99.95%)."""
 
 _DEVIATION: Final = 1.5
 """The standard deviation of the runs from one ball, divided by the square root of their mean."""
 
 _MIN_RATE: Final = 0.4
 _AHEAD: Final = 0.6
-"""The run rate so far minus the expected one is clipped to this size, in runs per ball.
-"""
+"""The run rate so far minus the expected one is clipped to this size, in runs per ball."""
 
 _RESOURCES: Final = (6, 10, 16, 25, 40)
 _TYPICAL: Final = 16
@@ -409,9 +407,7 @@ class WinModel:
         return np.maximum(features @ self.remaining, 0), np.sqrt(np.maximum(variance, 0))
 
     def _setting(self, contest: Contest, states: States) -> Floats:
-        """Return the win probability of the side batting first: the mean over its possible
-        totals.
-        """
+        """Return the win probability of the side batting first, a mean over possible totals."""
         totals = np.arange(MAX_TOTAL + 1.0)
         form = contest.form
         chased = Contest(True, 0.0, contest.quota, PreMatch(form.level, form.bowling, form.batting))

@@ -116,9 +116,7 @@ def training_batch(innings: Sequence[InningsArrays]) -> tuple[Batch, Tensor]:
 
 
 def window_batch(innings: InningsArrays, position: int) -> Batch:
-    """Build a batch whose only query is the ball at ``position`` (from 0), with all balls before
-    it.
-    """
+    """Build a batch with one query, the ball at ``position`` (from 0), and its past balls."""
     length = position + 1
     head = [truncate(innings, length)]
     identity = balls(head, length)

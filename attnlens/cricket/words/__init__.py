@@ -1,1 +1,1 @@
-"""Sentences about a ball, in which every number and name points to its location in the data."""
+"""Write sentences about a ball. Each number and name has a pointer to its place in the data."""

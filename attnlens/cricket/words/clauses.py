@@ -1,4 +1,4 @@
-"""The clauses of an explanation, and the prompt that asks a language model to choose among them."""
+"""The clauses of an explanation, and the prompt in which a language model chooses among them."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from attnlens.render.prompt_template import Prompt, fence, new_nonce, render
 from attnlens.render.safe import visible
 
 _MIN_PROBABILITY: Final = 0.005
-"""An outcome with a lower probability has a clause only if it is explained or has happened."""
+"""An outcome below this probability has a clause only if it is explained or has happened."""
 
 _MIN_POINTS: Final = 0.05
-"""A smaller contribution, in percentage points, would be printed as 0.0 and has no clause."""
+"""A contribution of fewer percentage points has no clause, because it would be printed as 0.0."""
 
 
 def render_text(facts: object, ids: object) -> RenderedText:
@@ -46,7 +46,7 @@ def render_text(facts: object, ids: object) -> RenderedText:
         ids: a list of ids, a mapping with such a list under ``ids``, or JSON of either.
 
     Returns:
-        The text, and every id that was dropped, with the reason.
+        The text, and each id that was dropped with the reason.
 
     Raises:
         InputError: ``facts`` or ``ids`` has another form.
@@ -60,13 +60,13 @@ def render_text(facts: object, ids: object) -> RenderedText:
 
 
 def explanation_clauses(explanation: Explanation) -> tuple[Clause, ...]:
-    """Return every clause of an explanation. No two clauses have the same sentence.
+    """Return every clause of an explanation. Each sentence occurs only once.
 
     Returns:
-        Clauses with these ids: ``sentence1`` and so on for the narrative; ``fact1`` and so on for
-        the scorebook, the probabilities and the outcome; ``claim1`` and so on for the tested claims
-        with their verdicts, supported claims first; ``caution1`` and so on for the cautions, which
-        are required.
+        Clauses in four groups. ``sentence1``, ``sentence2`` and so on are the sentences of the
+        narrative. ``fact1`` and so on are about the scorebook, the probabilities and the outcome.
+        ``claim1`` and so on are the tested claims with their verdicts; supported claims come first.
+        ``caution1`` and so on are the cautions, which a text must contain.
     """
     kinds: Mapping[str, Iterable[Sentence]] = {
         "sentence": explanation.narrative,
@@ -96,10 +96,11 @@ def clauses_prompt(
 
     Args:
         template: a Jinja file to use instead of ``templates/cricket/clauses.j2``.
-        nonce: a fixed text for the random part of the tag that encloses the clauses.
+        nonce: the random part of the tag that encloses the clauses; by default, a new one.
 
     Raises:
-        InputError: the template cannot be read or rendered; the message gives the line if known.
+        InputError: the template cannot be read or rendered. The message gives the line, if it is
+            known.
     """
     clauses = {clause.id: clause.text for clause in explanation_clauses(explanation)}
     context = {
@@ -213,7 +214,10 @@ def _claims(explanation: Explanation) -> Iterator[str]:
 
 
 def _effect_of_hiding(explanation: Explanation, number: int) -> str:
-    """Return, for example, ``the probability of a four would be 9%, not 15%``."""
+    """Return the effect of hiding balls in words.
+
+    Example: ``the probability of a four would be 9%, not 15%``.
+    """
     pointer = f"/evidence/{number}/top_change"
     outcome = f"the probability of [{pointer}/outcome outcome]"
     before, after = quote_change(explanation, f"{pointer}/before", f"{pointer}/after")

@@ -1,4 +1,4 @@
-"""Write sentences from templates that quote numbers and names from a document by JSON pointer."""
+"""Write sentences from templates. A template quotes numbers and names by JSON pointer."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ OUTCOME_WORDS: Final = {outcome: names.words for outcome, names in OUTCOME_NAMES
 AnyDocument = TypeVar("AnyDocument", bound=JsonDocument)
 
 _MAX_ROUNDING_SHARE: Final = 0.3
-"""Two probabilities are printed as whole percents only if rounding changes their difference by at
-most this share.
+"""The largest share by which rounding to whole percents may change a difference.
+
+If rounding would change the difference of two probabilities more, decimals are printed.
 """
 
 _MAX_TWO_DECIMALS: Final = 0.005
-"""Two probabilities below this are printed with two decimals if whole percents are not enough."""
+"""Two probabilities below this get two decimals if whole percents are not precise enough."""
 
 
 def capitalized(text: str) -> str:
@@ -39,12 +40,13 @@ VERDICT_WORDS: Final[Mapping[str, str]] = {
     "cannot be told": "but the result is unclear",
     "contradicted": "the opposite of what is claimed",
 }
-"""A phrase for each verdict, placed after the effect of hiding balls."""
+"""A phrase for each verdict, which follows the effect of hiding balls in a sentence."""
 
 
 def surname(name: str) -> str:
-    """Return the last word of a name and the lower-case words before it, such as
-    ``de Villiers`` for ``AB de Villiers``.
+    """Return a surname, such as ``de Villiers`` for ``AB de Villiers``.
+
+    It is the last word of the name and any lower-case words before it.
     """
     words = name.split() or ["?"]
     start = len(words) - 1
@@ -76,10 +78,10 @@ FORMS: Final[Mapping[str, Callable[[Any], str]]] = {
     "q": lambda value: "below 0.001" if value < 0.001 else f"{value:.2g}",
     "claim": lambda value: value.replace("it attended to", "the model attended to"),
 }
-"""The functions that format a quoted value, by the name after the pointer in a template."""
+"""The functions that format a quoted value. A template names one after the pointer."""
 
 QUOTE: Final = re.compile(r"\[(/[^\s\]]+) ?(\w*)\]")
-"""A quote in a template: a JSON pointer in brackets, with an optional name from `FORMS`."""
+"""A quote in a template: a JSON pointer and, if needed, a name from `FORMS`, in brackets."""
 
 
 def text_of(
@@ -103,7 +105,9 @@ def text_of(
 def sentence(
     document: JsonDocument, template: str, names: Mapping[str, str] = MappingProxyType({})
 ) -> Sentence:
-    """Build a sentence from a template. It is capitalized unless the template begins with a quote.
+    """Build a sentence from a template.
+
+    The sentence is capitalized, unless the template begins with a quote.
 
     Args:
         names: as in `text_of`.
@@ -162,8 +166,9 @@ _VERDICTS: Final = ("supported", "not better than chance", "cannot be told", "co
 def claims_in_order(explanation: Explanation) -> list[int]:
     """Return the indices of the claims in the order in which they are shown.
 
-    Claims for comparison are last. The others are sorted by verdict (supported claims first), then
-    by scope (the whole model before one head), then by the size of the change.
+    Claims that are shown only for comparison are last. The others are sorted by three criteria: the
+    verdict (supported claims first), the scope (the whole model before one head), and the size of
+    the change.
     """
 
     def rank(index: int) -> tuple[bool, int, bool, float]:

@@ -1,5 +1,6 @@
-"""Check the numbers and names in a text against data; for an explanation, cricket phrases are
-recognized too.
+"""Compare the numbers and names in a text with data.
+
+If the data is an explanation, cricket phrases are recognized, too.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _SUBJECTS: Final = {
 _NO_COUNT: Final = (
     r"(?! (?:of|for|runs|balls|overs|wickets|needed|more|from|(?:\w+ )?\w{3,}[^s\W]s)\b)"
 )
-"""A lookahead after the name of an outcome. It excludes counts such as ``four balls``."""
+"""A lookahead after the name of an outcome, which excludes counts such as ``four balls``."""
 
 _PHRASES: Final[dict[str, str | tuple[str, str]]] = {
     r"\b\d(?:, \d)+(?:,? and \d)?\b(?! \w)": "",
@@ -55,8 +56,10 @@ _PHRASES: Final[dict[str, str | tuple[str, str]]] = {
     r"\bcontradict(?:s|ed)\b": ("verdict", "contradicted"),
     r"\b(?:not|no|nothing) better than chance\b": ("verdict", "not better than chance"),
 }
-"""Patterns of phrases in reports. Each one has a text that replaces the phrase, or the column and
-the label that the phrase stands for.
+"""Patterns of phrases in match reports.
+
+The value of a pattern is a text that replaces the phrase, or a pair: the column and the label for
+which the phrase stands.
 """
 
 
@@ -76,7 +79,7 @@ _STATE: Final = (
 
 
 def _at(data: Any, *steps: str | int) -> Any:
-    """Return the value at a path in plain data, or None if there is none."""
+    """Return the value at a path in plain data, or ``None`` if there is no value."""
     for step in steps:
         try:
             data = data[step]
@@ -181,7 +184,7 @@ class _Explanation(DataRows):
             self.add_fact(self._row(), float(won[2]), f"won by {won[3]}", "/match/result")
 
     def _changes(self, labels: Mapping[str, Any], *path: str | int) -> None:
-        """Add the points of a claim or group and, for a claim, the probability after the change."""
+        """Add the points of a claim or a group, and the probability after a claim's change."""
         for at, change in self._all(*path):
             outcome = change.get("outcome")
             if labels.get("outcome", outcome) != outcome:
@@ -213,7 +216,7 @@ class _Explanation(DataRows):
         return self.add_row({name: text for name, text in labels.items() if isinstance(text, str)})
 
     def _fact(self, row: int, key: str, *path: str | int, plus: Any = 0, to: float = 1) -> None:
-        """Add the number at ``path`` as a fact, after adding ``plus`` and multiplying by ``to``."""
+        """Add a fact: the number at ``path``, plus ``plus``, multiplied by ``to``."""
         try:
             value = (float(_at(self.data, *path)) + float(plus or 0)) * to
         except (TypeError, ValueError, OverflowError):
@@ -228,10 +231,10 @@ def check_grounding(facts: object, text: str, *, seconds: float = math.inf) -> S
     Args:
         facts: an `Explanation`, plain data, the text of a JSON or CSV file, or a list of rows.
         text: plain text or Markdown, in English.
-        seconds: the time limit, after which the rest of the text is not read.
+        seconds: the time limit. When it is reached, the rest of the text is not checked.
 
     Raises:
-        InputError: ``facts`` has no values or too many values.
+        InputError: ``facts`` contains no values or too many values.
     """
     try:
         data: Any = read_data(facts.to_dict() if hasattr(facts, "to_dict") else facts)

@@ -1,4 +1,4 @@
-"""Write the sentences about a ball; every number and name is quoted from the explanation.
+"""Write the sentences about a ball. Every number and name is quoted from the explanation.
 
 The wording depends only on the data, so the same explanation always gives the same text. The effect
 of hiding past balls is reported with the verdict of its test.
@@ -55,11 +55,16 @@ GROUPS: Final[Mapping[str, str]] = {
 }
 _MAX_LABELS: Final = 4
 _SCOREBOARD_KINDS: Final = ("the scoreboard", "the chase")
-"""Kinds of claims that are not findings, because the scoreboard determines what is usual."""
+"""Kinds of claims that do not count as findings.
+
+What is usual depends on the scoreboard, so an effect of the scoreboard is no news.
+"""
 
 MARKED_RATIOS: Final = (2.0, 1.25, 0.8, 0.5)
-"""Ratios of a probability to the usual one. Beyond the inner two, an outcome is marked with one
-arrow; beyond the outer two, with two arrows.
+"""Limits for the ratio of a probability to the usual one.
+
+An outcome is marked with one arrow if the ratio is outside the inner two limits, and with two
+arrows if it is outside the outer two.
 """
 
 _MAX_DECIMAL_PROB: Final = 0.1
@@ -89,8 +94,9 @@ _RATIO_WORDS: Final = (
     (4.1, "four times the usual"),
     (5.0, "more than four times the usual"),
 )
-"""Phrases that compare a probability with the usual one, each with the upper limit of their ratio.
-Above the last limit the phrase is "many times the usual".
+"""Phrases that compare a probability with the usual one, with the largest ratio for each.
+
+Above the last ratio, the phrase is "many times the usual".
 """
 
 _MAX_WORDS: Final = 100
@@ -98,13 +104,11 @@ _MAX_WORDS: Final = 100
 
 MIN_GROUP_POINTS: Final = 0.5
 _MIN_CAME_SHARE: Final = 0.1
-"""If the slope of the observed outcomes on the contributions is below this, the contributions are
-said not to have come true.
-"""
+"""If a calibration slope is below this, a note says that such points did not come true."""
 
 _MIN_MENTIONED_SWING: Final = 0.04
 _MIN_MISCALIBRATION: Final = 0.02
-"""The smallest difference between forecast and observed frequency that is mentioned."""
+"""The smallest difference between a forecast and the observed frequency that is mentioned."""
 
 _MIN_SET_RUNS, _MIN_STAND_RUNS, _MIN_COSTLY_RUNS = 30, 50, 12
 _MIN_LONG_CHASE_BALLS, _MIN_HAUL_WICKETS, _MAX_NEW_STAND_BALLS, _MAX_NEW_BATTER_BALLS = 61, 2, 5, 3
@@ -122,7 +126,7 @@ _DISMISSALS: Final[Mapping[str, tuple[str, str]]] = {
 
 
 def figures(ball: BallFacts) -> str:
-    """Return a template for the bowler's wickets, runs and overs (balls in The Hundred)."""
+    """Return a template for the bowler's wickets, runs and overs; in The Hundred, balls."""
     spell = "[/ball/standing/bowler_overs] overs"
     if counts_balls(ball.balls_per_over) and ball.standing.bowler_balls is not None:
         spell = "[/ball/standing/bowler_balls] balls"
@@ -198,7 +202,7 @@ def _with_notes(
 
 
 def _surnames(explanation: Explanation, templates: Iterable[str]) -> list[str]:
-    """Replace every name after a player's first full name by the surname, unless it is shared."""
+    """Shorten a player's name to the surname after its first use, unless two players share it."""
     ball = explanation.ball
     fielders = ball.happened.fielders if ball.happened else ()
     names = {ball.batter, ball.bowler, ball.non_striker, *fielders}
@@ -218,7 +222,7 @@ def _surnames(explanation: Explanation, templates: Iterable[str]) -> list[str]:
 
 
 def noted(explanation: Explanation, template: str, roles: Iterable[Role] = tuple(RECORDS)) -> str:
-    """Return a template with a note after the first mention of each player's record.
+    """Return a template in which a note follows the first mention of each player's record.
 
     Args:
         roles: the roles whose records get a note.
@@ -231,13 +235,13 @@ def noted(explanation: Explanation, template: str, roles: Iterable[Role] = tuple
 
 
 def group_note(explanation: Explanation, group: str) -> str | None:
-    """Return the text of `record_note` for a group that is a player's record, else ``None``."""
+    """Return the text of `record_note` if a group is a player's record, otherwise ``None``."""
     note = record_note(explanation, RECORD_ROLES[group]) if group in RECORD_ROLES else None
     return None if note is None else text_of(explanation, note)
 
 
 def came_note(explanation: Explanation, number: int) -> str:
-    """Return a note if a contribution was miscalibrated on held-out balls, else an empty text.
+    """Return a note if such contributions were miscalibrated on held-out balls, else an empty text.
 
     An example is `` (45% of such points came true)``.
     """
@@ -253,7 +257,7 @@ def came_note(explanation: Explanation, number: int) -> str:
 
 
 def record_note(explanation: Explanation, role: Role) -> str | None:
-    """Return a template such as ``a six on 8.9% of 812 balls to 2025-10-31``.
+    """Return a template about a player's record: ``a six on 8.9% of 812 balls to 2025-10-31``.
 
     The result is ``None`` if the player has no record.
     """
@@ -273,7 +277,10 @@ def record_note(explanation: Explanation, role: Role) -> str | None:
 
 
 def headline(explanation: Explanation) -> Sentence:
-    """Compare the explained outcome with usual, and say if no outcome is far from usual."""
+    """Write a sentence that compares the explained outcome with usual.
+
+    If no outcome is far from usual, the sentence says so.
+    """
     ratios = [
         entry.probability / entry.usual
         for entry in explanation.prediction.outcomes
@@ -294,7 +301,7 @@ def _expected(explanation: Explanation) -> str:
 
 
 def _beside_usual(explanation: Explanation, form: str, sign: str) -> str:
-    """Compare the explained outcome with usual: ``a six 5.6%, below the usual 8.1%``."""
+    """Compare the explained outcome with usual, as in ``a six 5.6%, below the usual 8.1%``."""
     prediction = explanation.prediction
     index, ratio = outcome_index(prediction, prediction.subject), prediction.story_times
     pointer = f"/prediction/outcomes/{index}"
@@ -307,7 +314,7 @@ def _beside_usual(explanation: Explanation, form: str, sign: str) -> str:
 
 
 def came(explanation: Explanation) -> str | None:
-    """Say what happened on the ball, with the probability unless another sentence gives it.
+    """Say what happened on the ball. Add its probability, unless another sentence has it.
 
     The result is ``None`` for a ball not yet bowled.
     """
@@ -331,14 +338,14 @@ def came(explanation: Explanation) -> str | None:
 
 
 def result_of(explanation: Explanation) -> str:
-    """Return the match's result if this is the last ball of a chase, else an empty text."""
+    """Return the result of the match if this is the last ball of a chase, else an empty text."""
     ball, match = explanation.ball, explanation.match
     is_last = ball.target is not None and ball.index == ball.deliveries
     return ": [/match/result]" if is_last and match.result else ""
 
 
 def dismissal(explanation: Explanation) -> str | None:
-    """Say who was out and how, and whether it was the non-striker; ``None`` without a wicket."""
+    """Say who was out and how, and if it was the non-striker; ``None`` without a wicket."""
     ball = explanation.ball
     result = ball.happened
     if result is None or result.out is None:
@@ -352,7 +359,7 @@ def dismissal(explanation: Explanation) -> str | None:
 
 
 def winning(explanation: Explanation) -> Sentence | None:
-    """Give the batting side's probability of winning before the ball and after it.
+    """Write a sentence with the batting side's win probability before and after the ball.
 
     The result is ``None`` if the probability is unknown.
     """
@@ -365,7 +372,10 @@ def winning(explanation: Explanation) -> Sentence | None:
 
 
 def projected(explanation: Explanation) -> Sentence | None:
-    """Give the projected total of a first innings before the ball; ``None`` in its last over."""
+    """Write a sentence with the projected total of a first innings before the ball.
+
+    The result is ``None`` in the last over.
+    """
     win, left = explanation.win_probability, explanation.ball.balls_left
     if win is None or win.projected is None or (left or 0) <= explanation.ball.balls_per_over:
         return None
@@ -384,7 +394,7 @@ def _swing(explanation: Explanation) -> str | None:
 
 
 def _calibration(explanation: Explanation) -> str | None:
-    """Report that forecasts like this one are miscalibrated; ``None`` if they are not."""
+    """Write a sentence if forecasts like this one are miscalibrated, otherwise return ``None``."""
     prediction = explanation.prediction
     if prediction.calibration is None:
         return None
@@ -407,8 +417,8 @@ def _calibration(explanation: Explanation) -> str | None:
 def model_claims(explanation: Explanation) -> list[int]:
     """Return the indices of the claims about the whole model that are findings, in display order.
 
-    Claims for comparison (such as the last balls), claims about the scoreboard, and claims that are
-    untested or inconclusive are left out.
+    Three kinds of claims are left out: claims for comparison (such as the last balls), claims about
+    the scoreboard, and claims that are untested or inconclusive.
     """
     return [
         index
@@ -427,9 +437,10 @@ def supported(explanation: Explanation) -> list[int]:
 
 
 def hidden_sets(explanation: Explanation) -> list[int]:
-    """Return the indices of the claims about sets of past balls; each set is listed once.
+    """Return the indices of the claims about sets of past balls, one claim for each set.
 
-    Supported claims come first. Within each part, the claims with the largest change come first.
+    Supported claims come before the others. Among both, the claims with the largest change come
+    first.
     """
     claims = explanation.evidence
     indices = [
@@ -445,7 +456,7 @@ def hidden_sets(explanation: Explanation) -> list[int]:
 
 
 def aim(explanation: Explanation) -> str | None:
-    """Return the direction that the claims state, ``raise`` or ``lower``.
+    """Return the direction that all claims state: ``raise`` or ``lower``.
 
     The result is ``None`` if the claims are about the whole distribution.
     """
@@ -462,7 +473,7 @@ def tested(explanation: Explanation) -> Sentence | None:
 
 
 def effect_of_hiding(explanation: Explanation, index: int) -> str:
-    """Return a template such as ``without ball 2.6 it would be 9%, not 15%`` for a claim."""
+    """Return a template for a claim, such as ``without ball 2.6 it would be 9%, not 15%``."""
     pointer = f"/evidence/{index}/top_change"
     before, after = quote_change(explanation, f"{pointer}/before", f"{pointer}/after")
     same = explanation.evidence[index].top_change.outcome == explanation.prediction.subject
@@ -471,8 +482,9 @@ def effect_of_hiding(explanation: Explanation, index: int) -> str:
 
 
 def claim_subject(explanation: Explanation, index: int) -> str:
-    """Return a template for the subject of a claim about the whole model: past balls, a player's
-    record, or the ground and the teams.
+    """Return a template that names what a claim about the whole model hides.
+
+    It names past balls, a player's record, or the ground and the teams.
     """
     claim, ball = explanation.evidence[index], explanation.ball
     if not claim.removed:

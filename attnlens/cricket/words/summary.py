@@ -1,4 +1,4 @@
-"""The summary line: the past balls that were attended to, and the effect of hiding them."""
+"""Write the summary line: which past balls the model attended to, and the effect of hiding them."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ if TYPE_CHECKING:
     from attnlens.cricket.explain.types import ClaimKind, Evidence, Explanation
 
 _STRONG_FOCUS = 0.3
-"""The summary mentions the current over if its share of past attention is above this."""
+"""The summary mentions the current over if its share of the attention to the past is above this."""
 
 _ATTENDED = 0.4
-"""The summary mentions the bowler's balls if the head's listed weights sum to more than this."""
+"""The summary mentions the bowler's balls if their weights in the head sum to more than this."""
 
 _BOUNDARIES = frozenset({"4", "6"})
 
 BallHistory = Mapping[Any, Any] | Sequence[Any]
-"""The result of each ball, by index (a number or its text) or as a list that starts at ball 1."""
+"""The result of each ball: a mapping by index (a number or its text), or a list from ball 1."""
 
 _HIDDEN_WITH: Final[Mapping[str, ClaimKind]] = {
     "Strong focus": "this over",
     "Attended": "this bowler",
     "Recent momentum": "attended",
 }
-"""For the first words of each part of the summary, the claim whose balls are hidden."""
+"""For each part of the summary, named by its first words: the claim whose balls are hidden."""
 
 
 class _Head(BaseModel):
@@ -47,38 +47,40 @@ class _Shares(BaseModel):
 
 
 class _SummaryInput(BaseModel):
-    """The keys of a heat map that the summary reads; every key may be missing."""
+    """The keys of a heat map that the summary reads. Any key may be missing."""
 
     attention_by_head: dict[str, _Head] | None = None
     aggregate_attention: _Shares | None = None
 
     def head(self, pattern: str) -> _Head | None:
-        """Return the first head with this starting pattern, or ``None``."""
+        """Return the first head that has this pattern, or ``None``."""
         heads = (self.attention_by_head or {}).values()
         return next((head for head in heads if head.pattern == pattern), None)
 
 
 def summarize_temporal_attention(heatmap: Any, ball_history: BallHistory | None) -> str:
-    """Return what stands out in a heat map, as up to three parts joined by ``" | "``.
+    """Describe what stands out in a heat map, in up to three parts that are joined by ``" | "``.
 
     The parts are:
 
     - the current over's share of attention, if it is above 30%;
     - the share of boundaries among the bowler's balls, if the weights of these balls in the
       ``same_bowler`` head sum to more than 0.4;
-    - the runs on the balls listed by the ``recency`` head.
+    - the runs on the balls that the ``recency`` head lists.
 
-    A part is left out if its head is missing or if ``ball_history`` lacks its balls, so the result
-    may be empty. The summary describes attention. Only the ``evidence`` of an explanation shows
-    whether the prediction depends on these balls.
+    A part is left out if its head is missing, or if ``ball_history`` lacks its balls. The result
+    may therefore be empty. The summary describes attention only. Whether the prediction depends on
+    these balls is shown by the ``evidence`` of an explanation.
 
     Args:
-        heatmap: a heat-map document (``{"temporal_attention": {...}}``), its inner object, or an
-            explanation, of which the medium scale is used. All may be plain data or typed objects.
-        ball_history: an object or a mapping for each ball, with ``outcome`` as text and, if known,
-            ``runs`` (all runs, with extras) and ``boundary``. Without ``runs``, the outcome's digit
-            is used. Without ``boundary``, an outcome of 4 or 6 is a boundary; the outcome is the
-            one in the head's ``outcomes`` if the head has them.
+        heatmap: a heat-map document (``{"temporal_attention": {...}}``), the inner object of such a
+            document, or an explanation. The medium scale of an explanation is used. All three may
+            be plain data or typed objects.
+        ball_history: an object or a mapping for each ball. It has ``outcome`` (a text) and may have
+            ``runs`` (all runs, including extras) and ``boundary``. If ``runs`` is missing, the
+            digit of the outcome is used. If ``boundary`` is missing, a ball is a boundary if its
+            outcome is 4 or 6. This outcome is read from the head's ``outcomes`` if the head has
+            them.
 
     Raises:
         InputError: ``heatmap`` is not an object, or one of its values has the wrong type.
@@ -93,7 +95,7 @@ def summarize_temporal_attention(heatmap: Any, ball_history: BallHistory | None)
 
 
 def summary_of(explanation: Explanation) -> str:
-    """Return the summary of the medium scale, and the effects of hiding the balls it mentions.
+    """Return the summary of the medium scale, with the effects of hiding the balls it mentions.
 
     Returns:
         Parts joined by ``" | "``; never empty.
@@ -117,14 +119,20 @@ def summary_of(explanation: Explanation) -> str:
 
 
 def _effect_of_hiding(claim: Evidence) -> str:
-    """Return, for example, ``Hiding this over so far: P(four) 17% → 14% (0.0021 nats)``."""
+    """Return the effect of hiding a claim's balls in words.
+
+    Example: ``Hiding this over so far: P(four) 17% → 14% (0.0021 nats)``.
+    """
     balls = claim.claim.partition(" (ball")[0]
     nats = "<0.0001" if claim.effect_nats < 0.00005 else f"{claim.effect_nats:.4f}"
     return f"Hiding {balls}: {before_after(claim)} ({nats} nats)"
 
 
 def before_after(claim: Evidence) -> str:
-    """Return, for example, ``P(four) 17% → 14%``; with a decimal if it changes by under a point."""
+    """Return a change in words, such as ``P(four) 17% → 14%``.
+
+    The percentages have a decimal if the change is below one point.
+    """
     change = claim.top_change
     before, after = percent_seen(change.before), percent_seen(change.after)
     if before == after or abs(change.points) < 1:
@@ -207,7 +215,10 @@ def _momentum(head: _Head | None, history: BallHistory | None) -> str:
 
 
 def _runs(ball: Any) -> int | None:
-    """Return the recorded runs, or the digit of the outcome (0 for a wicket or an extra)."""
+    """Return the recorded runs of a ball or, if they are missing, the digit of its outcome.
+
+    The result is 0 for a wicket or an extra.
+    """
     runs, outcome = _value(ball, "runs"), _value(ball, "outcome")
     if isinstance(runs, Integral):
         return int(runs)
