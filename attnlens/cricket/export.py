@@ -56,7 +56,7 @@ _RESUME: Final = "run the same command again: finished matches are not explained
 
 @dataclass(frozen=True, slots=True)
 class ExportTask:
-    """The model and the options of a run.
+    """The model and the options of an export.
 
     Attributes:
         sha256: the digest of the checkpoint ``model``. A worker raises an error if its checkpoint
@@ -472,7 +472,7 @@ def _check_ray_answers(address: str) -> None:
 
 @contextmanager
 def _ray_pool(workers: int) -> Iterator[_Submit]:
-    """Start a pool of Ray workers with one CPU each. All of them see the same files."""
+    """Start a pool of Ray workers, one CPU each. They use this process's file paths."""
     # Disable Ray's usage statistics. A local cluster does not need a password.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:

@@ -51,7 +51,7 @@ MODELS: Final[tuple[ReferenceModel, ...]] = (
 
 
 def reference_model(name: str) -> tuple[ReferenceModel, Path | None]:
-    """Return the reference model with this name, or that of a checkpoint file and the file's path.
+    """Return a reference model by name or by checkpoint file, and the path of the file.
 
     Raises:
         InputError: ``name`` is neither a known name nor a file; the message lists the names.

@@ -40,7 +40,7 @@ _ROWS_AT_ONCE: Final = 96
 _RUNS: Final = {
     outcome: int(outcome) if outcome.isdigit() else int(outcome != "W") for outcome in OUTCOMES
 }
-"""For each outcome, the number of runs that it counts as."""
+"""The number of runs for each outcome, such as 1 for a wide."""
 
 _OUTCOME_FLAGS: Final = ("wicket", "boundary")
 Sets = Sequence[tuple[int, ...]]

@@ -5,8 +5,8 @@ To test whether past balls mattered, the balls are hidden from the whole model. 
 head's attention to balls mattered, the balls are hidden from that head only. The effect of hiding a
 ball is compared with the usual effect for comparable balls (see `places` in
 `attnlens.cricket.predictor.predictor`), and `attnlens.evidence.trial` gives the verdict. For a set
-of balls, the part of the effect that distance and players explain is subtracted first. If the balls
-were chosen because of their player, only the part that distance explains is subtracted.
+of balls, the part of the effect that distance and players explain is subtracted first. For the set
+of a player's balls, only the part that distance explains is subtracted.
 
 Claims about inputs other than past balls (the groups of `KNOWLEDGE`) are tested in this module. The
 effect of such an input is KL(full prediction ‖ prediction with the input hidden). For the null
@@ -601,9 +601,10 @@ def usual_changes(
 ) -> tuple[dict[int, tuple[float, float]], ReferenceDistribution | None]:
     """Return, for each past ball, the change that hiding a similar ball usually causes.
 
-    The usual change was measured in other innings. A similar ball has a similar distance to the
-    current ball, and agrees in whether the batter and the bowler are those of the current ball. The
-    change is positive in the claimed direction.
+    The usual change was measured in other innings. Two balls are similar if their distances to the
+    current ball are similar. They must also agree in two facts: whether the current batter faced
+    them, and whether the current bowler bowled them. The change is positive in the claimed
+    direction.
 
     Args:
         subject: the explained outcome, or ``None`` for the whole distribution.
@@ -655,13 +656,12 @@ def rarity_of(
     trial: Trial[BallClaim],
     subject: Outcome | None,
 ) -> dict[int, float | None]:
-    """Return how rare an effect as large as that of each past ball is among similar balls.
+    """Return the rarity of each past ball's effect, by index of the ball.
 
-    The result is the share of similar balls in other innings whose effect is at least as large, by
-    index of the past ball.
+    The rarity is the share of similar balls in other innings whose effect is at least as large.
 
-    Effects in both directions count. The share is ``None`` for every ball if no distribution was
-    measured.
+    An effect counts whatever its direction. The share is ``None`` for every ball if no distribution
+    was measured.
     """
     usual, reference = usual_changes(predictor, window, subject, trial.lowers, by_rule=False)
     loo = trial.leave_one_out(MODEL)

@@ -95,9 +95,9 @@ def explain_ball(
     history: bool = False,
     outcome: str | None = None,
 ) -> types.Explanation:
-    """Return the explanation of one ball, as yet without sentences.
+    """Return the explanation of one ball, without its summary and its narrative.
 
-    `attnlens.cricket.words.narrative.in_words` adds the sentences.
+    `attnlens.cricket.words.narrative.in_words` adds these texts.
 
     Args:
         evidence: whether to run the interventions. Without them, attention is shown but not tested.

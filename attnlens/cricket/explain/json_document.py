@@ -16,7 +16,7 @@ from attnlens.render.safe import visible
 
 
 class JsonDocument(Plain):
-    """The base of documents whose values are of plain JSON types.
+    """The base class of documents whose values have plain JSON types.
 
     `to_json` and `from_json` are exact inverses.
 

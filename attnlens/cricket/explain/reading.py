@@ -48,7 +48,7 @@ from attnlens.render.numbers import rounded
 MAX_LISTED_BALLS: Final = 4
 NATS_DIGITS: Final = 9
 RELATION_HEADS: Final = ("same_bowler", "same_batsman")
-"""After the most attended ball, heads with these patterns list only balls of their player."""
+"""The patterns of heads that list, after the most attended ball, only balls of one player."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +234,7 @@ SITES: Final[dict[str, str]] = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Paths:
-    """The attention of each head in one prediction, and the contribution of each head to it.
+    """The attention of each head in one prediction, and each head's contribution to the prediction.
 
     Attributes:
         probs: the prediction ``(outcome,)``.
@@ -514,9 +514,10 @@ def scale_attention(
 
 
 def head_patterns(scale: str, heads: int) -> list[str | None]:
-    """Return the relation with whose bias each head of a scale started training, or ``None``.
+    """Return the starting pattern of each head of a scale: the name of a relation, or ``None``.
 
-    On the scale ``whole``, return the relation to which each head is restricted.
+    A head with a pattern started training with a bias for that relation. On the scale ``whole``,
+    the pattern is the relation to which the head is restricted.
     """
     patterns = WHOLE_RELATIONS if scale == "whole" else STARTING_PATTERNS
     return [*patterns, *[None] * heads][:heads]
@@ -649,8 +650,10 @@ def chosen_subject(
 
 
 FAR_RATIO: Final = 2.0
-"""An outcome is far from usual if the ratio of its probability to the usual one, or the inverse of
-this ratio, is at least this number.
+"""The ratio from which an outcome is far from usual.
+
+Its probability is then at least this many times the usual one, or the usual one is at least this
+many times its probability.
 """
 
 ALWAYS_SUBJECTS: Final = frozenset({"4", "6", "W"})

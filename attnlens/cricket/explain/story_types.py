@@ -128,7 +128,7 @@ class Moment(BallOfMatch):
 
 
 class MatchClaim(BallOfMatch):
-    """A claim that is supported after correction for its ball's claims and for the whole story.
+    """A claim that is supported after two corrections of its p-value for multiple tests.
 
     ``q`` is the p-value corrected for the number of claims about the ball. ``q_match`` is the
     p-value corrected for the number of claims in the story.
@@ -151,7 +151,7 @@ class Tested(Plain):
 class Tally(Plain):
     """The actual and the expected runs and wickets of one batter, one bowler or one over.
 
-    The expected values are sums over balls. Each term is predicted before its ball.
+    The expected values are sums of forecasts. Each forecast is made before its ball.
 
     Attributes:
         runs, expected_runs: for a batter, runs off the bat; for a bowler, the runs charged to him;

@@ -166,7 +166,7 @@ class AggregateAttention(Plain):
 
 
 class RelationShare(Plain):
-    """A relation's share of the attention to past balls, and what a uniform share would be."""
+    """A relation's share of the attention to past balls, and its share under uniform attention."""
 
     relation: Text
     share: Share
@@ -283,7 +283,7 @@ class Model(Plain):
 
 
 class MatchFacts(Plain):
-    """The match: its teams, place, dates and result, and the reader's notes on the file."""
+    """The match: its teams, place, dates and result, and notes about the match file."""
 
     match_id: Text
     match_type: Text | None
@@ -584,7 +584,8 @@ class PastBall(Plain):
         effect_points: the same decrease of the subject's probability, in percentage points.
         effect_nats: the divergence of the tested distribution if only this ball is hidden.
         rarity: the share of similar balls in other innings whose effect is at least as large, in
-            either direction. Similar balls agree in distance, same batter and same bowler.
+            either direction. Similar balls are at a similar distance, and have the same relation to
+            the current players.
     """
 
     index: Ball
@@ -622,7 +623,7 @@ class ReplacedOutcomes(Plain):
 
     Attributes:
         effect_nats, effect_log_odds: as in `Evidence`.
-        p: the p-value, compared with replacing the outcomes of other sets of the same size.
+        p: the p-value; the control sets are other sets of the same size with replaced outcomes.
     """
 
     effect_nats: Finite
@@ -691,7 +692,7 @@ class Evidence(ClaimResult):
         share: the effect of hiding the balls from the head, divided by the effect of hiding them
             from the whole model; null for a claim about the whole model.
         control_quantiles_nats: the 5th, 25th, 50th, 75th and 95th percentiles of the control sets'
-            effects, each the sum of its single effects.
+            effects. The effect of a set is the sum of its single effects.
         controls: the probability of ``outcome`` if control sets are hidden.
         statistic: the test statistic. For past balls, it is the sum of the changes from hiding each
             ball alone. If the balls are hidden from the whole model, each change is standardised by

@@ -80,7 +80,7 @@ def _is(ball: Delivery, outcome: BallOutcome | None) -> bool:
 
 
 def _players_of(ball: Delivery, outcome: BallOutcome | None) -> set[str]:
-    """Return the keys of the players whose search with this outcome finds the ball."""
+    """Return the keys of the players for whom a search with this outcome finds the ball."""
     out = {wicket.player_out.key for wicket in ball.wickets if wicket.counts}
     if outcome != "W":
         return out | {ball.batter.key, ball.bowler.key}

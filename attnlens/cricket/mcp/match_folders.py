@@ -157,7 +157,7 @@ class Folders:
         return any(real == root or root in real.parents for root in self.roots.values())
 
     def _check_beside(self, path: Path, name: str) -> None:
-        """Raise an error if a companion file links out of the folders. Readers would open it."""
+        """Raise an error if a companion file, which readers open, is a link out of the folders."""
         stem = path.stem.removesuffix("_info")
         for companion in path.parent.glob(f"{escape(stem)}*"):
             if companion.is_symlink() and not self._holds(companion):

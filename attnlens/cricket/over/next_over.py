@@ -264,7 +264,7 @@ class CrossAttention:
         balls: the balls at the remaining positions.
         weights: the attention weights, averaged over the heads, ``(token, position)``.
         by_head: the attention weights of each head, ``(head, token, position)``.
-        effects_nats: the effect on the forecast of each token if each ball is hidden alone,
+        effects_nats: the effect of hiding each ball alone on the forecast of each token,
             ``(token, ball)``.
     """
 
@@ -332,7 +332,7 @@ class NextOver:
 
 
 def choice_of(temperature: float | None, top_k: int | None) -> Choice:
-    """Return the choice of greedy decoding; of sampling, if a temperature or a top-k is given."""
+    """Return a greedy `Choice`, or a sampling one if a temperature or a top-k is given."""
     sampled = temperature is not None or top_k is not None
     return Choice(not sampled, 1.0 if temperature is None else temperature, top_k)
 

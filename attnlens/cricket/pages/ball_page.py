@@ -94,7 +94,7 @@ _MARKS: Final = tuple(zip((*MARKED_RATIOS, 0.0), ("↑↑", "↑", "", "↓", "�
 _MARK_WORDS: Final = {"↑": "above it", "↓": "below", "↑↑": "twice it", "↓↓": "half"}
 
 _MIN_REASON_POINTS, _MAX_REASONS = 0.3, 4
-"""A group has its own line if it has at least this many points; at most this many groups do."""
+"""The fewest points with which a group gets its own line, and the maximum number of such lines."""
 
 _MIN_PARTNERSHIP_RUNS: Final = 30
 _MIN_BAR_COLUMNS, _BAR_COLUMNS = 12, 24
@@ -650,7 +650,7 @@ def _with_record(explanation: Explanation, group: str, names: Mapping[str, str])
 
 
 def reason_lines(explanation: Explanation, labels: BallLabels, min_points: float) -> list[str]:
-    """Return a line for each group that is not a reason because it was miscalibrated."""
+    """Return a line for each group that is not shown as a reason because of its miscalibration."""
     holding = {group.group for group in explanation.contributions if group.holds}
     return [
         f"{group_words(explanation, group, labels.names)}: {signed_points(points, '−')}, included "

@@ -285,7 +285,8 @@ MARGIN, ROWS = 5, 4
 
 _MAX_SURPRISES: Final = 2
 _MIN_LISTED_POINTS, _MAX_LISTED_GROUPS = 0.3, 2
-"""Below a moment, a group is listed if it has at least this many points; at most this many are."""
+"""Below a moment: the fewest points with which a group is listed, and the maximum number.
+"""
 
 _MAX_PLAYERS: Final = 3
 _CURVE_SIZE: Final = (860, 300)
@@ -374,7 +375,7 @@ def _screen(page: Page, story: MatchStory, *, max_moments: int, reasons: bool) -
 def notes_of(story: MatchStory) -> tuple[list[str], list[str]]:
     """Return the notes to show before the story, and the notes to show after it.
 
-    Notes of the file itself are not included.
+    Notes about the match file are not included.
     """
     notes = [note for note in story.notes if note.flag != "file"]
     first = [note.text for note in notes if note.flag not in REMARKS]

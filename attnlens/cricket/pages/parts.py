@@ -46,7 +46,7 @@ _REFERENCE: Final = ("=", "for comparison", "reference")
 """The sign, the words and the short name for the claim about the last balls."""
 
 _OUTCOME_SIGNS: Final[Mapping[str, str]] = {"0": "·", "wd": "w", "nb": "n", "bye": "b"}
-"""The signs of outcomes whose code is not used as the sign."""
+"""The signs of the outcomes that are not shown by their code."""
 
 TURNING: Final[tuple[Outcome, ...]] = ("0", "4", "6", "W")
 """The outcomes for which the page shows the win probability after the ball."""

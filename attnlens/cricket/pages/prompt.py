@@ -43,7 +43,7 @@ _FIGURES: Final = {
 }
 
 LATEST: Final = 6
-"""The number of previous balls that a prompt always tries to include, like supported claims."""
+"""A prompt first includes all supported claims and this number of previous balls."""
 
 MAX_BALL_TOKENS: Final = 1600
 _MIN_PROBABILITY, _MIN_POINTS = 0.01, 0.2
@@ -64,7 +64,7 @@ _ROOM: Final = (
     ("claims", 99),
     ("past_balls", 99),
 )
-"""The order in which tables get more rows while there is room, each with its new limit."""
+"""The order in which tables get more rows while there is room. Each entry has a limit of rows."""
 
 _MOST_OF_A_NAME: Final = 40
 _LONGEST_NONCE: Final = "0a" * 8

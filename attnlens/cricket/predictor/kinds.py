@@ -16,7 +16,7 @@ from attnlens.cricket.predictor.trained import Trained, identity_of
 from attnlens.files import Json
 
 _MIN_COMPETITIONS: Final = 5
-"""With at least this number of competitions in training, a new one causes no caution."""
+"""A new competition causes no caution if training had at least this number of competitions."""
 
 _MAX_DOUBTS: Final = 2
 
@@ -198,7 +198,7 @@ def in_training(match: Match, predictor: Trained) -> str | None:
 
 
 def kinds_unlike(matches: Iterable[Match], predictor: Trained) -> dict[str, int]:
-    """Count, for each kind of match in words, the matches whose kind was not in training."""
+    """Count the matches whose kind was not in training, by the name of the kind."""
     counts: dict[str, int] = {}
     for match in matches:
         flags = {flag for flag, _ in differences(match, predictor)}

@@ -40,8 +40,8 @@ EFFECT_LEVELS: Final = (*_TAIL, 0.4, 0.5, 0.6, *(1 - level for level in reversed
 def places(distance: Integers, same_batter: Flags, same_bowler: Flags) -> Integers:
     """Number each past ball by its distance and its players, from 0 to `PLACES` - 1.
 
-    Two balls have the same place number if they are in the same distance band, and agree in whether
-    their batter and their bowler are those of the current ball. All arguments have the same shape.
+    The place number combines three facts: the distance band, whether the batter is the current
+    batter, and whether the bowler is the current bowler. All arguments have the same shape.
     """
     band = np.searchsorted(DISTANCES, distance, side="right") - 1
     result: Integers = 4 * band + 2 * same_batter + same_bowler
@@ -57,7 +57,7 @@ KNOWLEDGE: Final[dict[str, tuple[str, ...]]] = {
     "bowler's record": ("bowler_identity",),
     "scoreboard": ("score_state", "chase_state", "phase_state", "time_pressure", "wicket_buffer"),
 }
-"""The nodes of each group of inputs that can be hidden from a query, besides past balls."""
+"""The groups of inputs that can be hidden, besides past balls, and the nodes of each group."""
 
 _RECORD_NODES: Final = (("striker", "batsman"), ("bowler", "bowler"))
 _KNOWLEDGE_RATINGS: Final[dict[str, tuple[str, ...]]] = {

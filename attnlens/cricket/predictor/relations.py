@@ -163,7 +163,7 @@ def relate_overs(table: Tensor, visible: Tensor, membership: Tensor, query_over:
 def visible_overs(
     balls: Balls, visible: Tensor, overs: int
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Find the distinct sets of visible balls that the overs of all queries have.
+    """Find the distinct sets of visible balls among all overs of all queries.
 
     Each distinct set needs to be summarised only once. There are few distinct sets, because most
     masks leave most overs unchanged. A *slot* is the position of a delivery in its over. Padding
@@ -172,7 +172,8 @@ def visible_overs(
     Returns:
         Four tensors. The first three describe every distinct set: its row in the batch ``(set,)``,
         the key in each slot ``(set, slot)``, and whether that key is visible ``(set, slot)``. The
-        last tensor is the number of the set of each over ``(batch * query * over,)``.
+        last tensor has, for each over of each query, the number of its set
+        ``(batch * query * over,)``.
     """
     batch, queries, keys = visible.shape
     device = visible.device

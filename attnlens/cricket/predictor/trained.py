@@ -253,7 +253,7 @@ def identity_of(match: Match) -> int | None:
 
 
 def identities(matches: Iterable[Match]) -> frozenset[int]:
-    """Return the set of the `identity_of` all matches, without ``None``."""
+    """Return the set of the matches' identities (see `identity_of`), without ``None``."""
     return frozenset(filter(None, map(identity_of, matches)))
 
 

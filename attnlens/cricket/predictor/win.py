@@ -125,8 +125,8 @@ def states_before(innings: Innings, quota: float) -> States:
 def states_then(innings: Innings, quota: float) -> States:
     """Return the states after all deliveries, as arrays ``(deliveries,)``.
 
-    The state after a delivery is the state before the next delivery. It therefore includes penalty
-    runs that were awarded in between.
+    Except for the last delivery, the state after a delivery is the state before the next one. It
+    therefore includes penalty runs that were awarded in between.
     """
     before, last = states_before(innings, quota), innings.deliveries[-1]
     final = (

@@ -415,7 +415,7 @@ def _calibration(explanation: Explanation) -> str | None:
 
 
 def model_claims(explanation: Explanation) -> list[int]:
-    """Return the indices of the claims about the whole model that are findings, in display order.
+    """Return the indices of all findings, in display order. A finding is about the whole model.
 
     Three kinds of claims are left out: claims for comparison (such as the last balls), claims about
     the scoreboard, and claims that are untested or inconclusive.
