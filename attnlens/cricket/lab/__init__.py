@@ -1,1 +1,1 @@
-"""Measure how good a predictor is, what its heads do, and whether attention is faithful."""
+"""Measure how good a predictor is, what its heads do, and whether its attention is faithful."""

@@ -1,23 +1,25 @@
 """Measure on a sample of balls whether attention shows which past balls mattered.
 
-A hidden past ball is masked for every head; the scoreboard is unchanged. Every method gives one
-score to each past ball of a query. The scores are compared with the effects of hiding the balls.
-These are the methods:
+A past ball mattered if the prediction changes when the ball is hidden. To hide a ball, it is masked
+for every head, and the scoreboard does not change. A method gives a score to each past ball, and
+the scores are compared with the effects of hiding the balls. These are the methods:
 
-- attention: for each head, its share of attention to past balls times the size of its contribution,
-  summed over heads (`attnlens.cricket.explain.reading.Paths`).
-- content_only: the same with weights computed from query times key alone, without the biases.
-- value_norm: the same, with each weight replaced by the norm of the weighted values,
+- attention: the attention of a head to the ball, times the size of the head's contribution, summed
+  over the heads (`attnlens.cricket.explain.reading.Paths`).
+- content_only: like attention, but the weights are computed from queries and keys alone. The biases
+  are left out.
+- value_norm: like attention, but each weight is replaced by the norm of the weighted values,
   ``‖Σ_h weight · value · output projection‖`` (Kobayashi et al. 2020).
-- rollout: attention traced back to the inputs (Abnar & Zuidema 2020); half of every residual
-  layer's output is attributed to its input.
-- gradient_x_input: the gradient of the most likely outcome's log-odds with respect to the ball's
-  vector, times that vector.
-- kl_jacobian: the same for all outcomes at once (`attnlens.attention.flow.kl_jacobian`).
-- structure: the effect predicted by boosted trees from distance, players and outcome, without
-  attention.
-- recency: minus the distance.
-- uniform: attention, but with each head's weights spread evenly over the balls that it may see.
+- rollout: attention that is traced back to the inputs (Abnar & Zuidema 2020). In a layer with a
+  residual connection, half of the output is attributed to the layer's own input.
+- gradient_x_input: the gradient of the log-odds of the most likely outcome with respect to the
+  ball's vector, times that vector.
+- kl_jacobian: an estimate of the effect on all outcomes together, from their gradients
+  (`attnlens.attention.flow.kl_jacobian`).
+- structure: the effect that boosted trees predict from the distance, the players and the outcome of
+  the ball. The trees do not use attention.
+- recency: minus the distance of the ball.
+- uniform: like attention, but each head attends equally to all balls that it may see.
 """
 
 from __future__ import annotations
@@ -91,13 +93,14 @@ METHODS: Final[tuple[str, ...]] = (
     "recency",
     "uniform",
 )
-"""The names of all methods, in the order of a table."""
+"""The names of all methods, in the order in which a table shows them."""
 
 
 def attributions(model: FullModel, batch: Batch) -> dict[str, Floats]:
-    """Return, for each method, a score for every past ball, ``(past,)``, from one forward pass.
+    """Return, for each method, a score for every past ball of one query ``(past,)``.
 
-    The result has every method in `METHODS` except ``structure``, which is fitted on many balls.
+    The scores are computed in one forward pass. The method ``structure`` is left out, because its
+    trees must be fitted on many queries.
     """
     with (
         record(model) as recording,
@@ -119,9 +122,10 @@ def attributions(model: FullModel, batch: Batch) -> dict[str, Floats]:
 
 
 def signed_attributions(model: FullModel, batch: Batch, outcome: int) -> dict[str, Floats]:
-    """Return each past ball's signed score ``(past,)`` for one outcome's log-odds, by method.
+    """Return the signed scores of all past balls ``(past,)`` by method.
 
-    Only the methods ``attention`` and ``gradient_x_input`` have a sign.
+    A positive score means that the ball raises the log-odds of ``outcome``. Only the methods
+    ``attention`` and ``gradient_x_input`` have such scores.
     """
     with _past_vectors(model) as vectors:
         prediction, paths = predict_paths(model, batch)
@@ -132,7 +136,10 @@ def signed_attributions(model: FullModel, batch: Batch, outcome: int) -> dict[st
 
 
 def class_log_odds(logits: Tensor, index: int) -> Tensor:
-    """Return the log-odds of a class, from logits ``(class,)``."""
+    """Return the log-odds of the class ``index`` against all other classes.
+
+    ``logits`` is ``(class,)``.
+    """
     return logits[index] - torch.cat([logits[:index], logits[index + 1 :]]).logsumexp(0)
 
 
@@ -145,10 +152,11 @@ def _gradient_times_input(prediction: Prediction, vectors: Tensor, outcome: int)
 
 @contextmanager
 def _past_vectors(model: FullModel) -> Iterator[list[Tensor]]:
-    """Capture the past balls' vectors ``(1, past, width)`` of the forward passes in the block.
+    """Capture the vectors of the past balls in each forward pass inside a ``with`` block.
 
-    Each vector is made a leaf of the autograd graph. The gradient with respect to such a vector
-    covers every use of the past ball and stops there.
+    A pass appends one tensor ``(1, past, width)`` to the list. The tensor is a leaf of the autograd
+    graph, so the gradient with respect to it covers every later use of the past balls and does not
+    reach the layers before it.
     """
     vectors: list[Tensor] = []
 
@@ -168,7 +176,7 @@ def _content_only(paths: Paths, recording: Mapping[str, AttentionRecord]) -> Flo
     for scale in paths.scales:
         entry = recording[SITES[scale]]
         assert entry.content is not None
-        # The weights are 0 wherever the model's own weights are 0.
+        # A weight that is 0 in the model stays 0.
         content = hidden_softmax(entry.content, entry.weights == 0)[0, :, 0, :-1]
         weights[scale] = np.asarray(content.double())
     return paths.total(weights)
@@ -178,7 +186,7 @@ def _value_norm(model: FullModel, paths: Paths, keys: Mapping[str, Tensor]) -> F
     score = np.zeros(len(paths.over_of))
     for scale, weights in paths.scales.items():
         attention, heads = attention_at(model, SITES[scale]), torch.from_numpy(weights)
-        # A counting head has no values, so only its weight on each ball counts.
+        # A counting head has no values, so the attention weight itself is used.
         vectors = heads[..., None]
         if attention.to_value is not None:
             values = unflattened(
@@ -194,11 +202,12 @@ def _value_norm(model: FullModel, paths: Paths, keys: Mapping[str, Tensor]) -> F
 
 
 _STRUCTURE_BALLS: Final = 3
-"""The number of additional balls for fitting the `structure` trees, per measured ball."""
+"""For each measured ball, the number of further balls on which the trees of the method `STRUCTURE`
+are fitted."""
 
 RANDOM: Final = "random"
 _COMPARED: Final[tuple[str, ...]] = ("recency", "uniform")
-"""The controls with which every other method is compared, ball by ball."""
+"""The control methods. Every other method is compared with them on each ball."""
 
 _REMOVED: Final = (
     "a hidden ball is hidden from every head by the attention mask; the scoreboard and "
@@ -208,19 +217,20 @@ _REMOVED: Final = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MeasuredBall:
-    """One sampled ball; losses and divergences are in nats.
+    """The measured figures of one sampled ball. Losses and divergences are in nats.
 
     Attributes:
-        attention, effects: for each past ball, oldest first, the attention score and the effect of
-            hiding the ball.
+        attention: the score of each past ball by the method ``attention``, oldest ball first.
+        effects: the effect of hiding each past ball alone, oldest ball first.
         largest: the largest of ``effects``.
-        intact, hide_all: the log-loss with the past visible, and with all past balls hidden.
-        scramble_cost: the increase of the log-loss if the past outcomes are permuted, averaged over
-            permutations.
-        scramble_kl, hide_all_kl: the divergence from the intact prediction if the past outcomes are
-            permuted, and if all past balls are hidden.
-        methods: the figures by method and name.
-        controls: the `removal_figures` of each random ordering.
+        intact: the log-loss if all past balls are visible.
+        hide_all: the log-loss if all past balls are hidden.
+        scramble_cost: the increase of the log-loss if the outcomes of the past balls are permuted,
+            averaged over several permutations.
+        scramble_kl: the divergence from the intact prediction if these outcomes are permuted.
+        hide_all_kl: the divergence from the intact prediction if all past balls are hidden.
+        methods: the figures of each method, by method and name.
+        controls: the result of `removal_figures` for each random ordering of the past balls.
     """
 
     match_id: str
@@ -240,11 +250,11 @@ class MeasuredBall:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FaithfulnessSample:
-    """A measured sample of balls.
+    """A sample of measured balls.
 
     Attributes:
-        wider: the result of `wider_sample`, if it was requested.
-        left_out: the reason for each method that could not be fitted, by method.
+        wider: the result of `wider_sample`, or ``None`` if it was not requested.
+        left_out: the methods that could not be fitted, and the reason for each of them.
     """
 
     balls: tuple[MeasuredBall, ...]
@@ -255,7 +265,7 @@ class FaithfulnessSample:
     def document(self, held: HeldOut) -> Json:
         """Return the JSON result of ``attnlens lab faithfulness``.
 
-        Every figure is a mean over balls.
+        Every figure in it is a mean over the balls of the sample.
         """
         names = ("intact", "hide_all", "largest", "hide_all_kl", "scramble_cost", "scramble_kl")
         column = {name: np.array([getattr(ball, name) for ball in self.balls]) for name in names}
@@ -326,11 +336,10 @@ def measure(
     """Measure a sample of balls by every method in `METHODS`.
 
     Args:
-        innings: the innings without super overs, in a fixed order, so that the sample is
-            reproducible.
-        balls: the number of balls to sample, from all balls with at least 36 balls before them.
-        wide: the number of balls to sample for the log-losses alone, from all balls with at least
-            one ball before them.
+        innings: all innings except super overs. The sample depends on their order.
+        balls: the number of balls to sample. They have at least 36 balls before them.
+        wide: the number of balls to sample for `wider_sample`, which measures only log-losses. They
+            have at least one ball before them. If it is 0, nothing more is sampled.
 
     Raises:
         InputError: no ball has 36 balls before it.
@@ -341,8 +350,7 @@ def measure(
         raise InputError(
             f"no ball has {BEFORE} balls before it in its innings", remedy="give longer innings"
         )
-    # The trees are fitted on more balls than are measured, so that lack of data does not limit
-    # them.
+    # The trees are also fitted on balls that are not measured. Otherwise they might lack data.
     fitted_on = [*chosen, *sample(innings, _STRUCTURE_BALLS * balls, seed + 1)]
     removals = []
     for number, (row, position) in enumerate(fitted_on):
@@ -363,7 +371,7 @@ def measure(
 
 
 def remove_past(model: FullModel, encoded: Encoded, position: int) -> SingleRemovals:
-    """Measure the effect of hiding each past ball alone."""
+    """Measure the effects of hiding each past ball of the ball at ``position``, one at a time."""
     batch = window_batch(encoded.arrays, position)
     return remove_each(partial(under_masks, model, batch), position)
 
@@ -374,12 +382,13 @@ def fitted_structure(
     removals: Sequence[SingleRemovals],
     seed: int,
 ) -> tuple[dict[str, list[Floats]], dict[str, str]]:
-    """Return the scores of the method `STRUCTURE`, or the reason why it could not be fitted.
+    """Fit the method `STRUCTURE`.
 
-    Both results are by method, and one of them is empty.
+    Return two dicts with the name of the method as their key: the scores, and the reason why the
+    method could not be fitted. One of the dicts is empty.
 
     Args:
-        chosen: for each ball, a row of ``innings`` and a position.
+        chosen: the balls. A ball is an index into ``innings`` and a position in that innings.
         removals: the result of `remove_past` for each ball.
     """
     structures = [structure_of(innings[row].arrays, position) for row, position in chosen]
@@ -402,8 +411,8 @@ def measure_ball(
     """Measure one ball by every method.
 
     Args:
-        removed: the result of `remove_past`.
-        structures: the scores ``(past,)`` of methods that are fitted on many balls.
+        removed: the result of `remove_past` for this ball.
+        structures: the scores ``(past,)`` of the methods that are fitted on many balls, by method.
     """
     arrays = encoded.arrays
     batch = window_batch(arrays, position)
@@ -452,16 +461,18 @@ def measure_ball(
 def _correlations(
     score: Floats, signed_score: Floats, effects: Floats, signed: Floats, same_players: Floats
 ) -> dict[str, float]:
-    """Return the rank correlations with single-ball effects, over the last 35 balls and over all.
+    """Return the rank correlations between the scores and the effects of hiding single balls.
 
-    The names of the first kind end in ``last36``, since the window of 36 includes the current ball.
+    A name that ends in ``all`` is for all past balls. A name that ends in ``last36`` is for the
+    last 35 past balls, because the window of 36 balls includes the current ball.
 
     Args:
-        signed_score: the score with its sign, if the method has one.
-        effects: the effect of each past ball, in nats.
-        signed: the amount that each ball adds to the log-odds of the explained outcome,
+        signed_score: the scores with signs, or ``score`` if the method has no signed scores.
+        effects: the effect of hiding each past ball ``(past,)``, in nats.
+        signed: the amount that each past ball adds to the log-odds of the explained outcome
             ``(past,)``.
-        same_players: whether each ball had the same batter, and the same bowler, ``(2, past)``.
+        same_players: two rows of flags ``(2, past)``: whether each past ball had the batter of the
+            current ball, and whether it had its bowler.
     """
     distance = np.arange(len(effects), 0, -1, dtype=float)
     plain, partial_ = CORRELATIONS
@@ -487,8 +498,8 @@ _FIGURES: Final[tuple[tuple[str, str, str, str], ...]] = (
     ("insertion_auc_kl", "insertion area", "less", ".4f"),
     ("sign_violation_rate", "wrong sign", "less", ".0%"),
 )
-"""For each figure: its name, a heading of two or three words, the faithful direction, and
-the format.
+"""The figures in a table. A row has the name of a figure, its heading, ``more`` or ``less`` if a
+higher or lower value means a more faithful method, and the number format.
 """
 
 
@@ -577,15 +588,20 @@ _PARAMETERS: Final = {
     "verbose": -1,
 }
 _MIN_EFFECT: Final = 1e-9
-"""The number of nats added to an effect before its logarithm; smaller effects are noise."""
+"""This number of nats is added to an effect before its logarithm is taken. Smaller effects are
+noise."""
 
 
 class StructureError(AttnlensError):
-    """The trees cannot be fitted; the message says why."""
+    """The trees of the method `STRUCTURE` cannot be fitted. The message says why."""
 
 
 def structure_of(arrays: InningsArrays, position: int) -> Floats:
-    """Return each past ball's distance, same batter, same bowler and outcome, ``(position, 4)``."""
+    """Return what the trees know about the past balls of the ball at ``position``.
+
+    The table is ``(position, 4)``. Its columns are the distance, whether the batter is the same,
+    whether the bowler is the same, and the outcome.
+    """
     past = slice(0, position)
     columns = [
         np.arange(position, 0, -1),
@@ -599,14 +615,14 @@ def structure_of(arrays: InningsArrays, position: int) -> Floats:
 def structure_scores(
     structures: Sequence[Floats], effects: Sequence[Floats], matches: Sequence[str], seed: int
 ) -> list[Floats]:
-    """Predict the logarithm of the effect of hiding each past ball, by boosted trees.
+    """Predict by boosted trees the logarithm of the effect of hiding each past ball.
 
-    The trees for a ball are fitted on the balls of other matches.
+    The effects for a ball are predicted by trees that were fitted on balls of other matches.
 
     Args:
-        structures: the `structure_of` each ball.
-        effects: for each ball, the effects of its past balls in nats, ``(past,)``.
-        matches: the match of each ball.
+        structures: the result of `structure_of` for each ball.
+        effects: for each ball, the effects of hiding its past balls ``(past,)``, in nats.
+        matches: the id of each ball's match.
 
     Raises:
         StructureError: LightGBM is not installed, or all balls are from one match.

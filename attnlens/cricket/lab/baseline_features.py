@@ -1,8 +1,9 @@
-"""The features of the baselines for every ball, from what is known before the ball is bowled.
+"""The features from which the baselines predict a ball.
 
-The predictor reads earlier balls by attention and gets no sums over them. The baselines get all
-such sums: the scoreboard, the innings so far, the ratings, and sums of observed minus expected
-outcomes over earlier days and over this match.
+They are computed from what is known before the ball is bowled. The predictor reads earlier balls by
+attention and gets no sums over them. The baselines cannot do this, so their features include such
+sums: the scoreboard, counts over the innings so far, the ratings, and sums of observed minus
+expected outcomes over earlier days and over this match.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from attnlens.files import Flags, Floats32, Integers
 
 Doubles = NDArray[np.float64]
 BallColumns = dict[str, NDArray[Any]]
-"""Facts of every ball by name, in order: ``(balls,)`` or ``(balls, columns)``."""
+"""Columns with one row for each ball, by name. A column is ``(balls,)`` or ``(balls, columns)``."""
 
 _RATED: Final = ("striker", "bowler", "venue", "batting_team", "bowling_team", "era")
 _ROLES: Final = ("batter", "non_striker", "bowler")
@@ -46,10 +47,11 @@ _OF_A_BALL: Final[Mapping[str, Callable[[Delivery], int]]] = {
 
 
 def ball_columns(encoded: Sequence[EncodedInnings]) -> BallColumns:
-    """Return facts of every ball as columns, for innings in order of date.
+    """Return columns with the facts of every ball of some innings.
 
-    Each outcome, such as ``wd``, has a column of flags. The features of a second innings are
-    computed from the first, so both must be included.
+    The innings must be in order of date. If a second innings is included, the first innings of the
+    match must be, too, because features of the second are computed from it. For each outcome, such
+    as ``wd``, one column has the flags of the balls with this outcome.
     """
     people, venues, teams, matches = (defaultdict[str, int](count().__next__) for _ in range(4))
     ids: dict[str, str] = {}
@@ -91,7 +93,7 @@ def ball_columns(encoded: Sequence[EncodedInnings]) -> BallColumns:
         raise ValueError("a table needs at least one innings")
     columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     flags = {outcome: columns["outcome"] == row for row, outcome in enumerate(OUTCOMES)}
-    # A player gets another key in every innings, so that sums do not run over several innings.
+    # A player has a different key in each innings, so that sums cover only one innings.
     batter = columns["innings"] * len(people) + columns["batter"]
     return (
         columns
@@ -131,7 +133,10 @@ def _encoded_columns(arrays: InningsArrays) -> BallColumns:
 
 
 class Groups:
-    """Balls grouped by a key ``(n,)``, and figures of the earlier balls in each ball's group."""
+    """Groups of balls, and figures that are computed from the earlier balls of a group.
+
+    ``key`` is ``(n,)``. Balls with the same key are in the same group, in the order of their rows.
+    """
 
     def __init__(self, key: Integers) -> None:
         self._order = np.argsort(key, kind="stable")
@@ -146,14 +151,14 @@ class Groups:
         return result
 
     def count(self) -> Integers:
-        """Return the number of earlier balls in each ball's group."""
+        """Return, for each ball, the number of earlier balls in its group."""
         return self._back(self._rows - self._start)
 
     def sums(self, values: NDArray[Any], last: int | None = None) -> NDArray[Any]:
-        """Return the sum of ``values`` over the earlier balls of each ball's group.
+        """Return, for each ball, the sum of ``values`` over the earlier balls of its group.
 
-        The result has the shape of ``values``; flags are counted. With ``last``, only that number
-        of balls before each ball is summed.
+        The result has the shape of ``values``. If these are flags, the sum is the number of flags
+        that are set. If ``last`` is given, only the last ``last`` earlier balls are summed.
         """
         exact = np.float64 if np.issubdtype(values.dtype, np.floating) else np.int64
         running = np.zeros((len(values) + 1, *values.shape[1:]), exact)
@@ -162,25 +167,31 @@ class Groups:
         return self._back(running[self._rows] - running[low])
 
     def since(self, flags: Flags) -> Integers:
-        """Return the number of balls since the last ball with the flag.
+        """Return, for each ball, the number of balls since the last ball whose flag is set.
 
-        If there is no such ball, all earlier balls of the group are counted.
+        Only balls of the same group count. If no earlier flag is set, the result is the number of
+        all earlier balls of the group.
         """
         after = np.where(flags[self._order], self._rows + 1, 0)
         latest = np.concatenate([[0], np.maximum.accumulate(after)[:-1]])
         return self._back(self._rows - np.maximum(latest, self._start))
 
     def earlier(self, values: NDArray[Any], steps: int = 1, fill: int = -1) -> NDArray[Any]:
-        """Return the value ``steps`` balls earlier in the group, or ``fill`` if there is none."""
+        """Return, for each ball, the value of the ball ``steps`` balls earlier in its group.
+
+        If there is no such ball, the result is ``fill``.
+        """
         rows = self._rows - steps
         inside = rows >= self._start
         return self._back(np.where(inside, values[self._order][np.where(inside, rows, 0)], fill))
 
 
 class Ledger:
-    """Sums over the balls of an entity on earlier days; ``key`` ``(n,)`` is each ball's entity.
+    """Sums over the balls that an entity, such as a player, had before the day of a match.
 
-    A ball is included in the sums of matches that ``began`` after its own match ``ended``.
+    Each argument is ``(n,)``. ``key`` is the entity of each ball. ``began`` and ``ended`` are the
+    first and the last day of its match. The sums for a ball include the balls of the same entity
+    from all matches that ended before this match began.
     """
 
     def __init__(self, key: Integers, began: Integers, ended: Integers) -> None:
@@ -193,7 +204,10 @@ class Ledger:
         self._high = np.searchsorted(ordered, key * span + (began - first))
 
     def sums(self, values: NDArray[Any]) -> Doubles:
-        """Return sums over the entity's balls of earlier days, ``(n,)`` or ``(n, columns)``."""
+        """Return, for each ball, the sum of ``values`` over the earlier balls of its entity.
+
+        The result has the shape of ``values``: ``(n,)`` or ``(n, columns)``.
+        """
         running = np.zeros((len(values) + 1, *values.shape[1:]))
         np.cumsum(values[self._order], axis=0, out=running[1:])
         return running[self._high] - running[self._low]
@@ -202,24 +216,26 @@ class Ledger:
 Columns = Iterator[tuple[str, NDArray[Any]]]
 
 _MAX_BALLS_SINCE: Final = 40
-"""The upper limit of counts of balls since an event."""
+"""The largest value of a feature that counts the balls since an event."""
 
 _SHRINKAGE: Final = {"striker": 80.0, "bowler": 80.0, "venue": 150.0, "pair": 60.0}
-"""The number of pseudo-balls with expected outcomes by which an entity's record is shrunk."""
+"""The number of imaginary balls with the expected outcomes that are added to the record of a
+player, a venue, or a pair of batter and bowler. They shrink a record of few balls towards the
+average."""
 
 _HALF_LIFE_DAYS: Final = 365.0
-"""The half-life of recent form."""
+"""The half-life of the weights of balls in recent form."""
 
 _FREQUENT: Final = ("0", "1", "2", "4", "6", "W", "wd")
-"""The outcomes that are frequent enough for sums over one match."""
+"""The outcomes that are frequent enough to be counted within one match."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FeatureTable:
-    """The baselines' features ``(balls, columns)``, and the outcome and the match ``(balls,)``.
+    """The features of the baselines for a sequence of balls.
 
-    Some columns hold the outcome of one earlier ball, as a class number, or -1 if there is no such
-    ball.
+    ``values`` is ``(balls, columns)``; ``outcome`` and ``match`` are ``(balls,)``. Some columns are
+    the outcome of one earlier ball. They have its class number, or -1 if there is no such ball.
     """
 
     names: tuple[str, ...]
@@ -234,17 +250,17 @@ class FeatureTable:
         return self.values[:, self.names.index(name)]
 
     def rows(self, chosen: NDArray[Any] | slice) -> FeatureTable:
-        """Return a table with only the chosen balls."""
+        """Return a table that has only the chosen balls."""
         return FeatureTable(
             self.names, self.values[chosen], self.outcome[chosen], self.match[chosen]
         )
 
 
 def feature_table(encoded: Sequence[EncodedInnings]) -> FeatureTable:
-    """Return the features of every ball of ``encoded``, whose innings are in order of date.
+    """Return the features of every ball of some innings, which must be in order of date.
 
-    The features of a ball are computed from the balls before it in its match, and from the matches
-    of ``encoded`` that ended before its match began.
+    The features of a ball are computed from the earlier balls of its match, and from the matches in
+    ``encoded`` that ended before its match began.
     """
     balls = ball_columns(encoded)
     names: list[str] = []
@@ -261,7 +277,8 @@ def feature_table(encoded: Sequence[EncodedInnings]) -> FeatureTable:
 def _columns(balls: BallColumns) -> Columns:
     """Yield the name and the values of every feature.
 
-    The values are ``(balls,)``, or have a column for each of the 11 outcomes or of `_FREQUENT`.
+    The values are ``(balls,)``, or ``(balls, columns)`` with one column for each outcome. The
+    outcomes are all 11, or only those of `_FREQUENT`.
     """
     bowler = Groups(balls["bowler in innings"])
     yield from _scoreboard(balls)
@@ -376,7 +393,7 @@ def _capped(balls_since: Integers, limit: int = _MAX_BALLS_SINCE) -> Integers:
 
 
 def _stand(balls: BallColumns) -> Columns:
-    # The non-striker's figures are sums over the balls that he has faced as the batter.
+    # The sums for the non-striker are over the balls that he has faced as the batter.
     both = Groups(
         np.stack([balls["batter in innings"], balls["non_striker in innings"]], 1).ravel()
     )
@@ -460,8 +477,8 @@ def _records(balls: BallColumns) -> Columns:
         "venue": balls["venue"],
         "pair": balls["batter"] * (int(balls["bowler"].max()) + 1) + balls["bowler"],
     }
-    # The weight of a ball doubles with every year that it is later. Dividing by the current weight
-    # makes older balls count less.
+    # The weight of a ball doubles with each year. The sums are divided by the weight of the current
+    # day, so that older balls count less.
     weight = np.exp2((ended - ended.min()) / _HALF_LIFE_DAYS)
     current = np.exp2((began - ended.min()) / _HALF_LIFE_DAYS)
     for name, key in keys.items():
@@ -513,9 +530,10 @@ def _expected(balls: BallColumns) -> Floats32:
 
 
 def _log_ratio(actual: Doubles, due: Doubles, n_balls: Doubles, shrink: float) -> Doubles:
-    """Return the log of actual over expected counts.
+    """Return the logarithm of the ratio of the actual to the expected counts.
 
-    The ratio is shrunk towards 1 by adding ``shrink`` balls with the expected outcomes.
+    ``shrink`` imaginary balls with the expected outcomes are added, which shrinks the ratio towards
+    1 if there are few balls.
     """
     rate = actual / np.maximum(due, 1e-9)
     number = n_balls[:, None]

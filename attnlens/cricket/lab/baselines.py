@@ -1,8 +1,8 @@
 """Baselines for the predictor: outcome shares, a logistic regression, and boosted trees.
 
-Each baseline is fitted on the balls that a predictor was trained on, and evaluated on later balls.
-The regression and the trees get all the information that the predictor has, and also every running
-total.
+A baseline is fitted on the balls on which the predictor was trained, and evaluated on later balls.
+The regression and the trees get all the information that the predictor has. They also get every
+running total, such as the runs of a batter so far.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ from attnlens.errors import AttnlensError, InputError
 from attnlens.files import Floats32, written_beside
 
 _MAX_LOGISTIC_ROWS: Final = 600_000
-"""The maximum number of balls on which the logistic regression is fitted."""
+"""The largest number of balls on which the logistic regression is fitted."""
 
 _ROUNDS: Final = 220
-"""The number of boosting rounds if there are no validation balls."""
+"""The default number of boosting rounds if there are no balls for validation."""
 
 _MAX_ROUNDS: Final = 300
 _PATIENCE: Final = 25
 
 
 class BaselineError(AttnlensError):
-    """A baseline cannot be fitted; the message says why."""
+    """A baseline cannot be fitted. The message says why."""
 
 
 Predict: TypeAlias = Callable[[FeatureTable], Doubles]
-"""A fitted baseline: probabilities ``(balls, 11)`` whose rows sum to 1."""
+"""A fitted baseline: a function that returns the probabilities of the outcomes ``(balls, 11)``."""
 
 
 def fit_prior(table: FeatureTable) -> Predict:
-    """Fit a baseline that forecasts the overall share of each outcome for every ball."""
+    """Fit a baseline that gives every ball the same forecast: the overall share of each outcome."""
     counts = np.bincount(table.outcome, minlength=len(OUTCOMES)) + 1.0
     return lambda balls: np.tile(counts / counts.sum(), (len(balls), 1))
 
@@ -54,9 +54,9 @@ def fit_prior(table: FeatureTable) -> Predict:
 def fit_logistic(table: FeatureTable) -> Predict:
     """Fit a multinomial logistic regression on all features.
 
-    If there are more than `_MAX_LOGISTIC_ROWS` balls, a subset at even intervals is used, since
-    fitting on 2.2 million balls took 17 GB of memory. Values are standardised and clipped at five
-    standard deviations.
+    If there are more than `_MAX_LOGISTIC_ROWS` balls, only some of them, at even intervals, are
+    used, because fitting on 2.2 million balls took 17 GB of memory. Features are standardised, and
+    clipped at five standard deviations.
 
     Raises:
         BaselineError: scikit-learn is not installed, or all balls have the same outcome.
@@ -82,7 +82,7 @@ def fit_logistic(table: FeatureTable) -> Predict:
         model.fit(scaled(values), table.outcome)
 
     def predict(balls: FeatureTable) -> Doubles:
-        # An outcome that is absent from training gets a tiny probability.
+        # An outcome that does not occur in training gets a tiny probability.
         rows = np.full((len(balls), len(OUTCOMES)), 1e-6)
         rows[:, model.classes_] = model.predict_proba(scaled(_spread(balls)))
         return np.asarray(rows / rows.sum(1, keepdims=True))
@@ -91,7 +91,11 @@ def fit_logistic(table: FeatureTable) -> Predict:
 
 
 def _spread(table: FeatureTable) -> Floats32:
-    """Return the features, with one-hot flags instead of class numbers, overs and wickets."""
+    """Return the features of the logistic regression.
+
+    Features that are class numbers are replaced by one-hot flags. One-hot flags of the wickets, the
+    ball in the over and the over are added.
+    """
     categories = {
         "outcome 1 before": (-1, len(OUTCOMES)),
         "outcome 2 before": (-1, len(OUTCOMES)),
@@ -116,7 +120,7 @@ def _spread(table: FeatureTable) -> Floats32:
 
 
 Growth: TypeAlias = Mapping[str, float]
-"""Parameters of LightGBM, by their LightGBM names."""
+"""Parameters of LightGBM, by the names that LightGBM gives them."""
 
 GROWTH: Final[Growth] = {
     "learning_rate": 0.08,
@@ -128,8 +132,9 @@ GROWTH: Final[Growth] = {
     "lambda_l2": 10.0,
     "max_bin": 63,
 }
-"""The parameters of the baseline's and the teacher's trees. On the validation matches,
-larger trees are not better, and they take twice as long.
+"""The parameters of the boosted trees, which are a baseline and also the teacher in training.
+
+On the validation matches, larger trees are not better, and fitting them takes twice as long.
 """
 
 _REPEATABLE: Final = {
@@ -151,8 +156,8 @@ def fit_trees(
 ) -> Predict:
     """Fit gradient-boosted trees (LightGBM) on all features.
 
-    With ``check``, which holds later balls, the number of rounds with the lowest loss on these
-    balls is used. Otherwise training takes ``rounds`` rounds.
+    ``check`` is a table of later balls for validation. If it is given, the number of rounds is the
+    one with the lowest loss on these balls. Otherwise it is ``rounds``, by default `_ROUNDS`.
 
     Raises:
         BaselineError: LightGBM is not installed, or all balls have the same outcome.
@@ -186,23 +191,26 @@ def _check_outcomes(table: FeatureTable) -> None:
 
 
 TREES: Final = "boosted_trees"
-"""The teacher, whose probabilities the predictor is trained on together with the outcomes.
+"""The name of the teacher. The predictor is trained to match both the actual outcomes and the
+probabilities that the teacher gives to the outcomes.
 
 Hinton, Vinyals and Dean 2015, "Distilling the Knowledge in a Neural Network",
 https://arxiv.org/abs/1503.02531.
 """
 
 _FOLDS: Final = 2
-"""The number of folds of matches; each fold is predicted by trees fitted on the other."""
+"""The number of parts into which matches are divided. The trees that forecast the balls of one part
+are fitted on the other part."""
 
 
 def teach(
     innings: Sequence[EncodedInnings], *, seed: int, threads: int, loop: TrainingLoop
 ) -> list[Floats32]:
-    """Return out-of-fold probabilities of boosted trees for each innings, ``(ball, 11)`` each.
+    """Return the teacher's probabilities ``(ball, 11)`` for each innings.
 
-    The first process of the loop fits the trees. The probabilities are saved next to the loop's
-    state, so that a resumed run does not fit the trees again.
+    They are out-of-fold forecasts of boosted trees: no tree was fitted on the match that it
+    forecasts. The first process of the training run fits the trees. The probabilities are saved
+    next to the state of the run, so that a resumed run does not fit the trees again.
 
     Raises:
         InputError: LightGBM is not installed, or there are too few matches to fit trees on.
@@ -233,7 +241,10 @@ def teach(
 
 
 def out_of_fold(table: FeatureTable, growth: Growth, seed: int) -> Floats32:
-    """Return each ball's probabilities ``(balls, 11)`` from trees fitted on the other fold."""
+    """Return the probabilities ``(balls, 11)`` that trees give to the outcomes of the balls.
+
+    The matches are divided into `_FOLDS` folds. The trees for a fold are fitted on the other fold.
+    """
     matches = np.unique(table.match)
     if len(matches) < 2:
         raise BaselineError("there are fewer than two matches to train on")
@@ -258,10 +269,10 @@ def compare(
 ) -> BaselineForecasts:
     """Fit the named baselines on the model's training matches, and forecast the held-out matches.
 
-    The training matches end on the checkpoint's ``weights_until``. Later matches, up to
-    ``trained_until``, are used for early stopping. Ratings are computed date by date from all given
-    matches. If there are no training matches, or if dates are missing, the only baseline is the
-    checkpoint's own prior.
+    The training matches are those that ended by the checkpoint's date ``weights_until``. Matches
+    from then to its date ``trained_until`` are used for early stopping. The ratings before each day
+    are computed from all given matches of earlier days. If no training matches are given, or if an
+    evaluated match has no date, the only baseline is the prior that the checkpoint contains.
     """
     if not names:
         return BaselineForecasts({}, {}, fitted_on=0)
@@ -313,19 +324,22 @@ def compare(
 
 
 def why_not(held: HeldOut, train_ids: set[str]) -> str | None:
-    """Return the reason why baselines cannot be fitted, or ``None`` if they can."""
+    """Return the reason why the baselines cannot be fitted, or ``None`` if they can be fitted."""
     if not all(match.dates for match in held.matches):
         return _UNDATED
     return None if train_ids else NO_TRAINING
 
 
 def last_weights_day(held: HeldOut) -> datetime.date | None:
-    """Return the last day of the matches that the weights were trained on."""
+    """Return the last day of the matches on which the weights were trained."""
     return held.predictor.date("weights_until") or held.predictor.date("trained_until")
 
 
 def match_ids(held: HeldOut, after: datetime.date | None, until: datetime.date | None) -> set[str]:
-    """Return the ids of matches of the trained kind that ended after one day and by another."""
+    """Return the ids of the matches that ended after the day ``after`` and not after ``until``.
+
+    Matches that differ in kind from the training matches are left out.
+    """
     return {
         match.match_id
         for match in held.available.values()

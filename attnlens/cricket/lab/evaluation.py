@@ -1,4 +1,4 @@
-"""Measure how well the predicted and the usual probabilities fit held-out matches."""
+"""Measure on held-out matches how good the predicted and the usual probabilities are."""
 
 from __future__ import annotations
 
@@ -53,49 +53,50 @@ from attnlens.render.numbers import percent, rounded_all
 
 _INNINGS_PER_BATCH: Final = 16
 DRAWS, SEED = 1000, 5
-"""The number of resamples for the intervals, and the random seed."""
+"""The number of resamples for a confidence interval, and the random seed of the resampling."""
 
 _CALIBRATED_OUTCOMES: Final = ("4", "6", "W")
-"""The outcomes that have their own calibration table."""
+"""The outcomes for which `evaluation` returns a calibration table."""
 
 _OUTCOME_BINS: Final = 10
 MIN_MATCHES: Final = 20
-"""A competition with fewer matches than this number is left out of the table."""
+"""The smallest number of matches with which a competition is shown in a table."""
 
 _TABLE_BINS: Final = 16
-"""The number of bins per outcome. Each bin has about 2,000 balls of the development test."""
+"""The number of bins of each outcome in a calibration file. In the development test, a bin has
+about 2,000 balls."""
 
 
 @dataclass(frozen=True, eq=False)
 class EvaluatedBalls:
-    """All evaluated balls, in order of innings.
-
-    ``probabilities`` are ``(balls, 11)``.
-    """
+    """All evaluated balls, innings by innings, and their ``probabilities`` ``(balls, 11)``."""
 
     innings: Sequence[EncodedInnings]
     probabilities: Floats
 
     @cached_property
     def actual(self) -> Integers:
-        """The class number of the actual outcome ``(balls,)``."""
+        """The class number of each ball's actual outcome ``(balls,)``."""
         return np.concatenate([encoded.arrays.outcome for encoded in self.innings])
 
     @cached_property
     def match(self) -> Integers:
-        """The number of the match ``(balls,)``."""
+        """The number of each ball's match ``(balls,)``."""
         return self.each(group_numbers([encoded.match_id for encoded in self.innings]))
 
     def __len__(self) -> int:
         return len(self.actual)
 
     def each(self, values: Sequence[Any] | Integers) -> NDArray[Any]:
-        """Return the value of its innings for each ball ``(balls,)``."""
+        """Return, for each ball, the value of its innings ``(balls,)``.
+
+        ``values`` has one value for each innings.
+        """
         return np.repeat(values, [len(encoded.arrays) for encoded in self.innings])
 
 
 def judge(held: HeldOut, report: Report = silent) -> EvaluatedBalls:
-    """Forecast every ball of the matches, with the ratings as of their dates."""
+    """Forecast every ball of the matches. Each match uses the ratings as of its date."""
     innings = list(held.innings(report))
     tables: list[Floats] = []
     for start in range(0, len(innings), _INNINGS_PER_BATCH):
@@ -111,8 +112,9 @@ class BaselineForecasts:
     """The probabilities of each baseline for the evaluated balls.
 
     Attributes:
-        probabilities: for each baseline, ``(balls, 11)``, in the order of `EvaluatedBalls`.
-        left_out: the reason for each baseline that could not be fitted, by baseline.
+        probabilities: the probabilities ``(balls, 11)`` of each baseline, by its name. The balls
+            are in the order of `EvaluatedBalls`.
+        left_out: the baselines that could not be fitted, and the reason for each of them.
         fitted_on: the number of matches on which the baselines were fitted.
     """
 
@@ -126,9 +128,9 @@ def evaluation(held: HeldOut, balls: EvaluatedBalls, baselines: BaselineForecast
 
     The predictor and the baselines are scored on the same balls. The scores are the log-loss in
     nats, the Brier score, the expected calibration error, and the share of balls on which the most
-    likely outcome occurred. ``paired_difference`` is the model's log-loss minus each baseline's,
-    ball by ball. ``outside_training`` describes the matches that differ in kind from the training
-    matches.
+    likely outcome occurred. ``paired_difference`` is the mean over balls of the model's log-loss
+    minus that of a baseline. ``outside_training`` describes the matches that differ in kind from
+    the training matches.
     """
     bootstrap = Bootstrap(balls.match, draws=DRAWS, seed=SEED)
     losses = log_losses(balls.probabilities, balls.actual)
@@ -173,7 +175,7 @@ def evaluation(held: HeldOut, balls: EvaluatedBalls, baselines: BaselineForecast
 
 
 def remarks(document: Json) -> list[str]:
-    """Return notes that qualify the figures."""
+    """Return notes about the limits of the figures in the result of `evaluation`."""
     lines = list(document["notes"])
     outside = document["outside_training"]
     if outside["matches"]:
@@ -212,11 +214,12 @@ def _breakdowns(
         }
 
     def by_name(name_of: Mapping[str, str], min_matches: int) -> Json:
-        """Return the figures of the matches with the same name, most frequent name first.
+        """Return the figures of each name over the matches that have this name.
 
-        Names with too few matches are left out. ``ece_by_luck``: the ECE of a perfectly calibrated
-        forecast is below this value in 19 of 20 cases. ``minus`` is the model's log-loss minus each
-        baseline's, ball by ball.
+        A name is a kind of cricket or a competition. The names with the most matches come first,
+        and names with fewer than ``min_matches`` are left out. ``ece_by_luck`` is the value that
+        the calibration error (ECE) of a perfectly calibrated forecast would exceed in 1 of 20
+        cases. ``minus`` is the mean over balls of the model's log-loss minus that of a baseline.
         """
         names = balls.each([name_of[encoded.match_id] for encoded in balls.innings])
         figures = {}
@@ -260,8 +263,8 @@ def _breakdowns(
 def _reliability(balls: EvaluatedBalls, bootstrap: Bootstrap) -> dict[str, list[Json]]:
     """Return the calibration tables for the likeliest outcome and for `_CALIBRATED_OUTCOMES`.
 
-    The bins for the likeliest outcome have equal widths; the other bins have similar numbers of
-    balls.
+    In the table for the likeliest outcome, all bins have the same width. In the other tables, all
+    bins have similar numbers of balls.
     """
     confidence, right = balls.probabilities.max(1), hits(balls.probabilities, balls.actual)
     tables = {"likeliest": reliability(confidence, right, equal_bins(confidence), bootstrap)}
@@ -276,12 +279,12 @@ def _reliability(balls: EvaluatedBalls, bootstrap: Bootstrap) -> dict[str, list[
 def reliability(
     predicted: Floats, came_true: Flags | Floats, bins: Integers, bootstrap: Bootstrap
 ) -> list[Json]:
-    """Return the predicted and the observed share of each bin; empty bins are left out.
+    """Return the predicted and the observed share of each bin that is not empty.
 
     Args:
         predicted: the probability of each row ``(rows,)``.
-        came_true: whether the event occurred in each row.
-        bins: the bin of each row, from `equal_bins` or `filled_bins`.
+        came_true: whether the predicted event occurred in each row ``(rows,)``.
+        bins: the number of each row's bin ``(rows,)``, from `equal_bins` or `filled_bins`.
     """
     observed = came_true.astype(np.float64)
     return [
@@ -295,11 +298,12 @@ def reliability(
 
 
 def calibration_table(held: HeldOut, balls: EvaluatedBalls) -> Json:
-    """Return the calibration table of every outcome, as the content of a calibration file.
+    """Return the content of a calibration file: a calibration table for every outcome.
 
-    The file is described in `attnlens.cricket.predictor.calibration`. The bins of an outcome have
-    similar numbers of balls. ``most`` is the highest probability in a bin. ``happened_ci`` is the
-    95% interval over resampled matches, or ``null`` if the balls are from one match.
+    `attnlens.cricket.predictor.calibration` describes the file. The bins of an outcome have similar
+    numbers of balls. ``most`` is the highest probability in a bin. ``happened_ci`` is the 95%
+    interval of the observed share over resampled matches. It is ``null`` if all balls are from one
+    match.
     """
     bootstrap = Bootstrap(balls.match, draws=DRAWS, seed=SEED)
     outcomes = {}
@@ -403,16 +407,17 @@ def add_calibration(page: Page, title: str, bins: Sequence[Json]) -> None:
 
 
 _COMMON: Final = ("0", "1", "4", "6", "W", "wd")
-"""The outcomes that occur often enough in every competition."""
+"""The outcomes that are frequent enough in every competition to be compared."""
 
 
 def usual_evaluation(held: HeldOut, report: Report = silent) -> Json:
     """Return the JSON result of ``attnlens lab evaluate --usual``.
 
-    ``log_loss`` has three values in nats: ``usual`` for the usual probabilities, ``scoreboard`` for
-    the scoreboard alone without the competition, and ``difference`` for the first minus the second,
-    ball by ball. ``by_competition`` has, for every common outcome, its mean usual probability, its
-    observed frequency, and the difference, in percent.
+    ``log_loss`` has three values in nats. ``usual`` is the log-loss of the usual probabilities.
+    ``scoreboard`` is the log-loss of forecasts from the scoreboard alone, which do not depend on
+    the competition. ``difference`` is the first value minus the second. ``by_competition`` has
+    three figures in percent for every common outcome: its mean usual probability, its observed
+    frequency, and the difference.
     """
     innings = list(held.innings(report))
     usual, scoreboard = (

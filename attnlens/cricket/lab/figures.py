@@ -1,4 +1,4 @@
-"""Estimates with 95% intervals, their conversion to JSON, and the parts of pages with them."""
+"""Estimates with 95% intervals, their conversion to JSON, and the tables that show them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from attnlens.render.canvas import Cell, Column, Page, Words, add_table
 from attnlens.render.numbers import DIGITS, interval, rounded
 
 DRAWS: Final = 2000
-"""The number of resamples for the interval of a mean."""
+"""The number of resamples of the matches for the interval of a mean."""
 
 
 @lru_cache(maxsize=4)
@@ -26,9 +26,10 @@ def _bootstrap(matches: tuple[str, ...], seed: int) -> Bootstrap:
 
 
 class Estimate(NamedTuple):
-    """A figure and its 95% interval over resampled matches; both are ``None`` if undefined.
+    """A figure and its 95% interval over resampled matches.
 
-    In JSON it becomes two fields: ``name`` and ``name_ci``.
+    A figure or an interval that is undefined is ``None``. In JSON, an estimate with the key
+    ``name`` becomes two members: ``name`` and ``name_ci``.
     """
 
     value: float | None
@@ -47,7 +48,7 @@ class Estimate(NamedTuple):
     def mean(cls, values: Sequence[float] | Floats, matches: Sequence[str], seed: int) -> Estimate:
         """Return the mean of a figure over balls, and its interval over their matches.
 
-        With one match there is nothing to resample, so both ends of the interval are the mean.
+        A single match cannot be resampled, so both ends of its interval are the mean.
         """
         mean = float(np.mean(values))
         interval = _bootstrap(tuple(matches), seed).interval(np.asarray(values, float))
@@ -55,9 +56,9 @@ class Estimate(NamedTuple):
 
     @classmethod
     def resampled(cls, values: Floats, bootstrap: Bootstrap, rows: Flags | None = None) -> Estimate:
-        """Return the mean of ``values`` ``(row,)``, or of the selected rows, with its interval.
+        """Return the mean of ``values`` ``(row,)`` and its interval.
 
-        The mean is ``None`` if no row is selected.
+        If ``rows`` is given, only these rows are used. If no row is selected, the mean is ``None``.
         """
         selected = values if rows is None else values[rows]
         value = float(selected.mean()) if len(selected) else None
@@ -65,7 +66,7 @@ class Estimate(NamedTuple):
 
     @property
     def required_value(self) -> float:
-        """The value, which must not be ``None``."""
+        """The value of an estimate that is known to be defined."""
         assert self.value is not None
         return self.value
 
@@ -73,9 +74,9 @@ class Estimate(NamedTuple):
         """Return the figure and its interval as two cells of a table.
 
         Args:
-            form: a format such as ``+.4f`` or ``.1%``. A share in the format ``.1p`` is written in
-                percentage points, without a sign for per cent.
-            missing: the text of an undefined figure.
+            form: a number format such as ``+.4f`` or ``.1%``. The format ``.1p`` is like ``.1%``
+                but leaves out the percent sign.
+            missing: the text that is shown for an undefined figure.
         """
         if self.value is None:
             return missing, ""
@@ -87,7 +88,7 @@ class Estimate(NamedTuple):
 
 
 class Mean(NamedTuple):
-    """A mean over balls, its 95% interval over matches, and the number of balls."""
+    """A mean over balls, its 95% interval over resampled matches, and the number of balls."""
 
     mean: float | None
     ci: Interval | None
@@ -95,19 +96,22 @@ class Mean(NamedTuple):
 
     @classmethod
     def of(cls, values: Sequence[float] | Floats, matches: Sequence[str], seed: int) -> Mean:
-        """Return the mean as in `Estimate.mean`; ``None`` if there are no values."""
+        """Return the mean as `Estimate.mean` does. If there are no values, the mean is ``None``."""
         if not len(values):
             return cls(None, None, 0)
         return cls(*Estimate.mean(values, matches, seed), len(values))
 
 
 def finite(value: float, digits: int = DIGITS) -> float | None:
-    """Return a rounded figure for JSON; ``None`` if it is infinite or not a number."""
+    """Return a rounded figure for JSON, or ``None`` if the figure is infinite or not a number."""
     return rounded(float(value), digits) if math.isfinite(value) else None
 
 
 def to_json(value: Any) -> Any:
-    """Convert a result to JSON. Each `Estimate` in a mapping becomes a value and an interval."""
+    """Convert a result to JSON.
+
+    An `Estimate` in it becomes two members: a value and an interval.
+    """
     if isinstance(value, Mapping):
         members: dict[str, Any] = {}
         for name, member in value.items():
@@ -126,12 +130,13 @@ NAME: Final = Words(min_width=14)
 
 
 def add_title(page: Page, document: Json, title: str, *lines: str) -> None:
-    """Write a title with its sample of balls, quiet lines, and the notes on the figures.
+    """Write the title of a page, then ``lines`` in a quiet style, then the notes on the figures.
 
     Args:
-        title: a text in which ``{name}`` is replaced by the checkpoint, ``{balls}`` and
-            ``{matches}`` by the size of the sample, and ``{first}`` and ``{last}`` by its days.
-            ``{sample}`` is replaced by the size and the days that are known.
+        title: a text with placeholders. ``{name}`` stands for the name of the checkpoint,
+            ``{balls}`` and ``{matches}`` for the size of the sample, and ``{first}`` and ``{last}``
+            for the first and the last day of its matches. ``{sample}`` stands for the size of the
+            sample and the days, if they are known.
     """
     dates = document["dates"]
     days = list(dates.values()) if isinstance(dates, Mapping) else dates
@@ -161,7 +166,7 @@ def add_section(
     rows: Sequence[Sequence[Cell]],
     **settings: Any,
 ) -> None:
-    """Write a table under a heading, if there is one; ``settings`` are those of `add_table`."""
+    """Write a heading, if it is not empty, and a table. ``settings`` are passed to `add_table`."""
     if heading:
         page.paragraph(heading, "heading", indent=0)
     add_table(page, columns, rows, **settings)
@@ -169,15 +174,16 @@ def add_section(
 
 
 class Figure(NamedTuple):
-    """A figure that is a column of a table.
+    """A figure that a table shows in a column.
 
     Attributes:
         head: the heading of the column.
-        name: the figure's name in a row of JSON; ``a.b`` is the member ``b`` of the member ``a``.
-        form: the format, as in `Estimate.cells`; for a whole number, ``d`` or ``,``.
-        ci: whether the next column has the 95% interval.
-        missing: the text of an undefined figure.
-        spare: for the interval, as in `Column`.
+        name: the key of the figure in a row of JSON; ``a.b`` means the key ``b`` in the object that
+            has the key ``a``.
+        form: the number format, as in `Estimate.cells`. For a whole number it is ``d`` or ``,``.
+        ci: whether a second column shows the 95% interval.
+        missing: the text that is shown for an undefined figure.
+        spare: the value of `Column.spare` for the column of the interval.
     """
 
     head: str
@@ -206,9 +212,9 @@ def add_figures(
     heading: str = "",
     first: Column = NAME,
 ) -> None:
-    """Write a table of figures, with the name of each row in the column ``first``.
+    """Write a table of figures. Its first column has the name of each row.
 
-    Without rows, nothing is written.
+    If there are no rows, write nothing.
     """
     columns = [first]
     for figure in figures:

@@ -1,8 +1,8 @@
-"""Measure how often an explanation stays the same under changes that should not matter.
+"""Measure how often an explanation stays the same after a change that should not matter.
 
-Each sampled ball is explained unchanged, and again after one change to its file or with another
-checkpoint. Three results are compared: the explained outcome, the top ball, and the verdicts of the
-claims about the whole model, by kind of claim. The top ball is the past ball with the largest
+Each sampled ball is explained several times: first as it is, and then after a change to its match
+or with another checkpoint. Three results are compared: the explained outcome, the top ball, and the
+verdict of each kind of claim about the whole model. The top ball is the past ball with the largest
 effect on the log-odds of the explained outcome.
 """
 
@@ -35,11 +35,11 @@ from attnlens.files import Json
 from attnlens.render.canvas import Page, terminal_page
 
 AGAINST: Final = "another checkpoint"
-"""The name of the row for explanations by another checkpoint."""
+"""The name of the table row for explanations by another checkpoint."""
 
 
 def swapped_sides(match: Match) -> Match:
-    """Return the match with the names of the two sides exchanged."""
+    """Return the match with the names of the two teams exchanged."""
     innings = (
         replace(side, batting_team=side.bowling_team, bowling_team=side.batting_team)
         for side in match.innings
@@ -48,7 +48,7 @@ def swapped_sides(match: Match) -> Match:
 
 
 def without_ids(match: Match) -> Match:
-    """Return the match with its players known by name only."""
+    """Return the match without the ids of its players. Only their names remain."""
 
     def anonymous(ball: Delivery) -> Delivery:
         wickets = (
@@ -67,7 +67,7 @@ def without_ids(match: Match) -> Match:
 def without_first_over(match: Match) -> Match:
     """Return the match without the first over of each innings.
 
-    The scoreboard of the other balls does not change.
+    The scoreboard before each of the other balls stays the same.
     """
 
     def later(side: Innings) -> tuple[Delivery, ...]:
@@ -91,18 +91,18 @@ CHANGES: Final[Mapping[str, Callable[[Match], Match]]] = {
     "ids removed": without_ids,
     "first over deleted": without_first_over,
 }
-"""The changes that should not matter, by name."""
+"""The changes that should not matter, by the name of their table row."""
 
 
 _FIGURES: Final = {"subject": "subject", "top_ball": "top ball", "verdicts": "verdicts"}
-"""The compared results, and their names in the output."""
+"""The results that are compared, and their names in the output."""
 
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """The compared results of one explanation.
+    """The results of one explanation that are compared.
 
-    ``verdicts`` has the verdict by kind of claim; it is empty if verdicts were not computed.
+    ``verdicts`` has the verdict of each kind of claim. It is empty if no verdicts were computed.
     """
 
     subject: str | None
@@ -111,7 +111,10 @@ class Findings:
 
 
 def findings(predictor: TrainedPredictor, window: BallWindow, *, verdicts: bool) -> Findings:
-    """Compute the compared results of one explanation; ``verdicts`` are slow and optional."""
+    """Compute the results of one explanation that are compared.
+
+    ``verdicts`` says whether to compute the verdicts of claims, which is slow.
+    """
     past = len(window.past)
     removed = remove_each(partial(under_masks, predictor.model, window.batch), past)
     subject, _ = subject_of(window, removed.full)
@@ -140,7 +143,7 @@ def _same(before: Findings, after: Findings) -> dict[str, list[bool]]:
 def window_of(
     predictor: TrainedPredictor, match: Match, number: int, balls_left: int
 ) -> BallWindow:
-    """Return the window of the ball after which ``balls_left`` balls follow in its innings."""
+    """Return the window of the ball that ``balls_left`` more balls follow in its innings."""
     side = next(side for side in match.innings if side.number == number)
     arrays = encode_innings(match, side, predictor.ratings, predictor.base)
     return cut_window(match, side, arrays, len(side.deliveries) - balls_left)
@@ -159,10 +162,11 @@ def stability(
     """Return the JSON result of ``attnlens lab faithfulness --stability``.
 
     Args:
-        against: the same matches for another checkpoint.
-        balls: the number of balls for comparing explained outcomes and top balls, from the balls
-            with at least 36 balls before them.
-        claims: the number of these balls for comparing verdicts, which is the slowest part.
+        against: the same matches for another checkpoint, whose explanations are compared, too.
+        balls: the number of balls whose explained outcomes and top balls are compared. They have at
+            least 36 balls before them.
+        claims: the number of these balls whose verdicts are compared, too. This is the slowest
+        part.
 
     Raises:
         InputError: no ball has 36 balls before it.
