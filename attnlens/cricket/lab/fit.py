@@ -1,7 +1,9 @@
-"""Training sets for both models, and the tables of effects that are measured after training.
+"""The training of both models, and the usual effects of hiding a ball, measured after training.
 
-The effect of hiding a ball is meaningful only relative to the usual effect of hiding a ball at that
-place. This null distribution is measured after training and does not affect the forecast.
+The effect of hiding a ball is meaningful only in comparison with the usual effect of hiding such a
+ball. A place is a group of past balls that are compared with each other: they are at a similar
+distance, and agree in whether they have the current batter and the current bowler. The null
+distribution of effects at each place is measured after training and does not change the forecast.
 """
 
 from __future__ import annotations
@@ -77,7 +79,7 @@ _TABLE_SMOOTHING = 200.0
 
 
 def fit_base(matches: Sequence[Match], *, seed: int) -> BaseModel:
-    """Fit the model that predicts outcomes from the scoreboard and the kind of cricket."""
+    """Fit the model that predicts an outcome from only the scoreboard and the kind of cricket."""
     inputs: list[Floats32] = []
     outcomes: list[int] = []
     cells: list[Integers] = []
@@ -121,9 +123,10 @@ def fit_base(matches: Sequence[Match], *, seed: int) -> BaseModel:
 
 
 def outcome_tables(outcomes: Integers, cells: Integers) -> tuple[Floats32, Floats32]:
-    """Return smoothed log-shares over all balls ``(11,)`` and by cell ``(TABLES, 2, 20, 11)``.
+    """Return the logarithm of each outcome's share of the balls: over all balls, and by cell.
 
-    A cell is a kind of cricket, an innings and an over.
+    The first result is ``(11,)``, and the second is ``(TABLES, 2, 20, 11)``. A cell is a kind of
+    cricket, an innings and an over. Its shares are smoothed towards the shares over all balls.
     """
     share = np.bincount(outcomes, minlength=len(OUTCOMES)) + 1.0
     share = share / share.sum()
@@ -144,10 +147,11 @@ def rated(
     encode: Callable[[Match, Innings], E],
     report: Report = silent,
 ) -> Iterator[tuple[Match, Innings, datetime.date, E]]:
-    """Yield every innings, encoded with the ratings of the day before, and then learn the day.
+    """Go through the matches day by day: yield the innings of a day, and then learn the day.
 
-    ``ratings`` is updated in place. Days up to ``ratings.until`` are encoded with the current
-    ratings and are not learnt again.
+    The innings are encoded with the ratings before that day. Learning a day updates ``ratings`` in
+    place. Days that ``ratings`` have already learnt are not learnt again, so their innings are
+    encoded with the current ratings.
     """
     for day, played in by_date(matches):
         learnt_until = ratings.complete_until
@@ -169,7 +173,7 @@ def rated(
 def rate_and_encode(
     matches: Sequence[Match], base: BaseModel, ratings: Ratings, *, report: Report = silent
 ) -> list[EncodedInnings]:
-    """Return the `rated` innings, encoded for the predictor."""
+    """Return every innings, encoded for the predictor with the ratings before its day."""
     encode = partial(encode_innings, ratings=ratings, base=base)
     return [
         EncodedInnings(match, side, arrays)
@@ -182,20 +186,24 @@ class Hyperparameters(Schedule):
     """The hyperparameters of a training run of the predictor.
 
     Attributes:
-        innings: the number of innings per step.
-        hide_some, hide_all, hide_player, hide_block: the share of innings in which some past balls
-            are hidden: a random share, all of them, those of one player, or a block of successive
-            balls.
-        hide_batter, hide_bowler: the share of innings in which each ball does not see the past
-            balls of its own batter, or of its own bowler; 1 for a model that never sees such balls.
+        innings: the number of innings per training step.
+        hide_some: the share of innings in which a random share of the past balls is hidden.
+        hide_all: the share of innings in which all past balls are hidden.
+        hide_player: the share of innings in which the past balls of one player are hidden.
+        hide_block: the share of innings in which a block of successive past balls is hidden.
+        hide_batter: the share of innings in which the past balls of a ball's own batter are hidden
+            from the ball. With the value 1, the model never sees such balls.
+        hide_bowler: the share of innings in which the past balls of a ball's own bowler are hidden
+            from the ball.
         hide_windows: the share of innings in which only the scale ``whole`` sees past balls. Its
             heads then learn what the windowed scales would otherwise contribute.
-        forget: the share of balls that lose knowledge. Each group of `KNOWLEDGE` is hidden from
-            such a ball with probability one half.
-        forget_past: the share of past balls without a player's rating.
-        teacher: the weight of a teacher's probabilities in the loss; the rest of the weight is on
-            the actual outcomes (Hinton, Vinyals and Dean 2015, "Distilling the Knowledge in a
-            Neural Network", temperature 1).
+        forget: the share of balls from which knowledge is hidden. Each group of `KNOWLEDGE` is
+            hidden from such a ball with probability one half.
+        forget_past: the share of past balls in which the batter's rating is hidden. The bowler's
+            rating is hidden, independently, in the same share.
+        teacher: the weight of the teacher's probabilities in the loss. The actual outcomes have the
+            rest of the weight (Hinton, Vinyals and Dean 2015, "Distilling the Knowledge in a Neural
+            Network", temperature 1).
     """
 
     innings: int = 16
@@ -212,7 +220,10 @@ class Hyperparameters(Schedule):
 
 
 def mask_at_random(batch: Batch, recipe: Hyperparameters, generator: np.random.Generator) -> None:
-    """Hide past balls and knowledge at random, so that every ablation also occurs in training."""
+    """Hide past balls and knowledge at random, as the ablations of an explanation do.
+
+    Otherwise these ablations would be inputs of a kind that the model has not seen in training.
+    """
     sequence = batch["sequence"]
     players = sequence["balls"]
     rows, length = players.index.shape
@@ -256,12 +267,15 @@ def mask_at_random(batch: Batch, recipe: Hyperparameters, generator: np.random.G
 
 
 def hide_own_balls(batch: Batch, player: Literal["batter", "bowler"], rows: Tensor) -> None:
-    """Hide from each ball of some innings the past balls of its own batter or bowler."""
+    """Hide the past balls of a ball's own batter or bowler from the ball.
+
+    This is done for every ball in the innings that are flagged in ``rows``.
+    """
     sequence = batch["sequence"]
     ids: Tensor = getattr(sequence["balls"], player)
     same = (ids[:, :, None] == ids[:, None, :]) & rows[:, None, None]
     sequence["visible"] = sequence["visible"] & ~same
-    # The summaries of overs now differ between queries, so they cannot be shared.
+    # The queries now see different balls, so they cannot share the summaries of overs.
     sequence.pop("shared", None)
 
 
@@ -272,12 +286,13 @@ def outcome_loss(
     taught: Tensor | None = None,
     weight: float = 0.0,
 ) -> Tensor:
-    """Return the cross-entropy, summed over all balls except padding.
+    """Return the cross-entropy, summed over all balls. Padding is left out.
 
     Args:
-        outcome: ``(innings, ball)``, -1 for padding.
-        taught: a teacher's probabilities ``(innings, ball, outcome)``, zero for padding.
-        weight: the weight of the teacher's part of the loss.
+        outcome: the actual outcomes ``(innings, ball)``, with -1 for padding.
+        taught: the teacher's probabilities ``(innings, ball, outcome)``, with 0 for padding. If
+            there is no teacher, it is ``None``.
+        weight: the share of the loss that compares the forecast with the teacher's probabilities.
     """
     logits = model(batch)
     loss: Tensor = nn.functional.cross_entropy(
@@ -291,11 +306,12 @@ def outcome_loss(
 
 _ALONE: Final = TrainingLoop()
 InningsWithTeacher = tuple[InningsArrays, NDArray[np.float32] | None]
-"""An innings, and a teacher's probabilities for its balls ``(ball, outcome)`` or ``None``."""
+"""An innings, and the teacher's probabilities for its balls ``(ball, outcome)``. Without a teacher,
+they are ``None``."""
 
 
 class InningsTrainingSet(TrainingSet[FullModel, InningsWithTeacher]):
-    """The innings on which the predictor is trained, with a teacher's probabilities or none."""
+    """The innings on which the predictor is trained. They may include a teacher's probabilities."""
 
     unit, noise, checked_at_once = "balls", 4, 32
 
@@ -337,11 +353,12 @@ def fit(
     teacher: Sequence[Floats32] | None = None,
     loop: TrainingLoop = _ALONE,
 ) -> TrainedModel[FullModel]:
-    """Train a predictor; see `run_training` for the errors.
+    """Train a predictor. The errors are those of `run_training`.
 
     Args:
-        prior: the log-shares of the outcomes ``(outcome,)``, from which training starts.
-        teacher: for each innings of ``train``, a teacher's probabilities ``(ball, outcome)``.
+        prior: the logarithm of each outcome's share of all balls ``(outcome,)``. These shares are
+            the model's forecast at the start of the training.
+        teacher: for each innings of ``train``, the teacher's probabilities ``(ball, outcome)``.
     """
     tables: Sequence[Floats32 | None] = teacher or [None] * len(train)
     rows = [*zip(train, tables, strict=True)]
@@ -351,7 +368,7 @@ def fit(
 
 
 def cricket_sizes(hidden_dim: int = 60, **kwargs: Any) -> Sizes:
-    """Return the predictor's sizes for the ball graph; ``kwargs`` are fields of `Sizes`."""
+    """Return the sizes of a predictor for cricket. ``kwargs`` are further fields of `Sizes`."""
     return Sizes(
         graph=NODES,
         past_nodes=PAST_NODES,
@@ -364,7 +381,8 @@ def cricket_sizes(hidden_dim: int = 60, **kwargs: Any) -> Sizes:
 
 
 SMALL: Final[Mapping[str, int]] = {"d": 64, "heads": 4, "d_k": 16, "ff": 256, "length": 14}
-"""The sizes in which the bundled model differs from the reference configuration."""
+"""The sizes of the bundled encoder-decoder that differ from those of the reference
+configuration."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -372,11 +390,11 @@ class OverHyperparameters(Schedule):
     """The hyperparameters of a training run of the encoder-decoder.
 
     Attributes:
-        overs: the number of overs per step.
-        smoothing: the share of each token's weight that is spread over all tokens.
-        hide_some, hide_all: the share of overs in which a random share of the past balls, or all of
-            them, are hidden. Without this, the ablations of explanations would not occur in
-            training.
+        overs: the number of overs per training step.
+        smoothing: the share of each target token's weight that is spread over all tokens.
+        hide_some: the share of overs in which a random share of the past balls is hidden. Without
+            this, the model would first see hidden balls in the ablations of explanations.
+        hide_all: the share of overs in which all past balls are hidden, for the same reason.
     """
 
     warm_up: int = 200
@@ -403,12 +421,12 @@ class OverTrainingSet(TrainingSet[OverModel, OverRow]):
         self.sizes, self.recipe = sizes, recipe
 
     def length(self, row: OverRow) -> int:
-        """Return the number of past balls that the model sees."""
+        """Return the number of past balls that the model sees before an over."""
         arrays, number = row
         return min(int(arrays.start[number]), self.sizes.history)
 
     def weight(self, row: OverRow) -> int:
-        """Return the number of tokens, including ``<end>``."""
+        """Return the number of tokens in an over, including ``<end>``."""
         arrays, number = row
         return min(len(arrays.tokens[number]) + 1, self.sizes.length)
 
@@ -438,7 +456,11 @@ class OverTrainingSet(TrainingSet[OverModel, OverRow]):
 def hidden_at_random(
     padded: Tensor, recipe: OverHyperparameters, generator: np.random.Generator
 ) -> Tensor:
-    """Return ``padded`` with a random share, or all, of the past balls of some overs marked too."""
+    """Return a mask of the past balls that are hidden.
+
+    They are the padding in ``padded``, and past balls that are chosen at random: in some overs a
+    random share of them, and in other overs all of them.
+    """
     rows, balls = padded.shape
     lot = generator.random(rows)
     share = np.where(lot < recipe.hide_some, generator.random(rows), 0.0)
@@ -448,7 +470,8 @@ def hidden_at_random(
 
 _LEAST_VARIANCE: Final = 1e-18
 _SHRINKAGE: Final = 30.0
-"""The number of balls at the same distance by which the mean of each place is shrunk."""
+"""The mean effect at a place is shrunk as if this number of average balls at the same distance were
+added to it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -456,12 +479,14 @@ class HidingEffects:
     """The effects of hiding each of the last past balls, for a sample of balls.
 
     Attributes:
-        changes: for each outcome, the decrease of its log-odds, and then the change in nats
-            ``(outcome + 1, ball, past)``.
-        places: the place number of each past ball ``(ball, past)``.
-        subjects: the number of the explained outcome of each ball ``(ball,)``.
-        signs: 1 if the claims about the ball say that past balls raise the explained outcome, and
-            -1 if they say that past balls lower it ``(ball,)``.
+        changes: how the prediction changes if a past ball is hidden ``(outcome + 1, ball, past)``.
+            For each outcome, this is the decrease of its log-odds. The last row is the change of
+            the whole distribution, in nats.
+        places: the place number of each past ball ``(ball, past)``, from
+            `attnlens.cricket.predictor.predictor.places`.
+        subjects: the class number of the explained outcome of each ball ``(ball,)``.
+        signs: the direction that the claims about each ball state ``(ball,)``: 1 if past balls
+            raise the explained outcome, and -1 if they lower it.
     """
 
     changes: Floats
@@ -477,7 +502,7 @@ def hiding_effects(
     """Measure the effect of hiding each past ball alone, for a sample of balls.
 
     Returns:
-        The effects, or ``None`` if no innings is long enough.
+        The effects, or ``None`` if no innings has a ball with enough balls before it.
     """
     changes: list[Floats] = []
     where: list[Integers] = []
@@ -513,7 +538,7 @@ def hiding_effects(
 def store_hiding_effects(
     model: FullModel, innings: Sequence[Encoded], *, balls: int, seed: int
 ) -> None:
-    """Measure `hiding_effects` on a sample and store their tables in the model's buffers."""
+    """Measure the `hiding_effects` of a sample, and store tables of them in the model's buffers."""
     hidden = hiding_effects(model, innings, balls=balls, seed=seed)
     if hidden is None:
         return
@@ -523,10 +548,10 @@ def store_hiding_effects(
 
 
 def effect_tables(hidden: HidingEffects) -> tuple[Floats, Floats]:
-    """Return the buffers ``usual_effects`` and ``effect_quantiles`` of `FullModel` for a sample."""
+    """Return the content of `FullModel`'s buffers ``usual_effects`` and ``effect_quantiles``."""
     usual, standardised = _standardised(hidden.changes, hidden.places)
-    # The claimed change of the explained outcome, in standard deviations of that outcome at that
-    # place.
+    # The change of the explained outcome in the claimed direction, in standard deviations of that
+    # outcome's changes at the place.
     rows = np.arange(len(hidden.subjects))
     deviation = usual[hidden.subjects[:, None], hidden.places, 1]
     claimed = hidden.signs[:, None] * hidden.changes[hidden.subjects, rows] / deviation
@@ -536,17 +561,18 @@ def effect_tables(hidden: HidingEffects) -> tuple[Floats, Floats]:
 
 
 def _standardised(changes: Floats, places_of: Integers) -> tuple[Floats, Floats]:
-    """Return the mean and standard deviation of each kind of change by place.
+    """Return the mean and the standard deviation of each kind of change, by place.
 
-    The values of a place are shrunk towards the values for its distance, which are themselves
-    shrunk towards the values for all balls.
+    The values of a place are shrunk towards the values for its distance. The values for a distance
+    are shrunk towards the values for all balls.
 
     Args:
-        changes: ``(kind, ball, past)``.
+        changes: the changes ``(kind, ball, past)``.
+        places_of: the place number of each past ball ``(ball, past)``.
 
     Returns:
-        The table ``(kind, place, 2)``, and every change in standard deviations
-        ``(kind, ball * past)``.
+        The means and standard deviations ``(kind, place, 2)``, and every change as a number of
+        standard deviations from the mean of its place ``(kind, ball * past)``.
     """
     where = places_of.ravel()
     kinds = len(changes)

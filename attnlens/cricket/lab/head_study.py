@@ -1,27 +1,27 @@
 """Measure what each head does on many balls, and give it a name based on the measurements.
 
-A head is named after a relation if four conditions hold over a sample of balls from many matches.
-Each measured quantity must meet its condition at the lower end of its 95% interval over resampled
-matches.
+A relation, such as "same bowler", holds between the current ball and some of the past balls. A head
+is named after a relation if it meets four conditions on a sample of balls from many matches. Each
+condition must hold even for the lower end of the 95% interval over resampled matches.
 
-1. *The head attends to these balls*: its weight on the relation's balls is at least `MIN_LIFT`
-  times that of uniform attention.
-2. *Distance does not explain this*: the weight is above the weight that follows from the head's
-  mean attention at each distance. Recency itself is exempt.
+1. *The head attends to these balls*: its weight on the balls with the relation is at least
+  `MIN_LIFT` times their weight under uniform attention.
+2. *Distance does not explain this*: the weight is also higher than the weight that the head's mean
+  attention at each distance would give these balls. The relation recency is exempt.
 3. *The head uses these balls*: hiding them from this head alone changes the prediction more than
   hiding the same number of other visible balls, drawn at random.
-4. *The effect matters*: on at least `_MIN_SHARE_OF_BALLS` of the balls, the effect of hiding is as
-  large as is required for a single claim: 0.5 points on some outcome, or 0.0005 nats.
+4. *The effect matters*: on a share of at least `_MIN_SHARE_OF_BALLS` of the balls, the effect of
+  hiding is as large as a single claim requires: 0.5 points on some outcome, or 0.0005 nats.
 
-If several relations pass, the head is named after the relation that accounts for most of its
-departure from uniform attention (`attnlens.attention.heads.departure`).
+If several relations meet the conditions, the head is named after the one that contributes most to
+its departure from uniform attention (`attnlens.attention.heads.departure`).
 
-A head that is restricted to a relation sees no other balls, so conditions 1 to 3 hold by
-construction. It gets the name of that relation if condition 4 holds for hiding everything that it
-sees; it cannot get another name.
+Some heads are restricted to a relation: they see no other balls. For them, conditions 1 to 3 are
+true by construction. Such a head gets the name of its relation if condition 4 holds when everything
+that it sees is hidden. Otherwise it gets no name.
 
-Importance is measured by mean ablation: the head's output is replaced by its mean over the sample
-(see Zhang & Nanda 2023 on why the mean is used rather than zero).
+The importance of a head is measured by mean ablation: the output of the head is replaced by its
+mean over the sample. Zhang & Nanda 2023 say why the mean is better than zero.
 """
 
 from __future__ import annotations
@@ -95,33 +95,36 @@ from attnlens.render.numbers import DIGITS, interval, percent, rounded
 from attnlens.render.numbers import number as figure_text
 
 RECENCY_BALLS: Final = {"micro": 2, "short": 4, "medium": 6, "long": 6, "whole": 6}
-"""A head that favours this number of nearest balls is a recency head."""
+"""The number of nearest balls, on each scale, that have the relation recency."""
 
 _MIN_BALLS: Final = 50
 _MIN_SHARE_OF_BALLS: Final = 0.05
 _NATS_DIGITS: Final = 9
 _CONTROL_DRAWS: Final = 2
-"""The number of random control sets per ball, for comparison with a relation's balls."""
+"""For each ball, the number of random sets of past balls with which the balls of a relation are
+compared."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeadAttention:
-    """The attention of some heads over all sampled balls (the rows).
+    """The attention of the heads of one scale, for all sampled balls.
 
-    A key is a ball of the row's innings, by its position from 0. The shares sum to 1 over the keys
-    that the heads could see in a row. They are NaN in rows in which the heads could see no key.
+    Each sampled ball is a row. The keys of a row are the balls of its innings, by their position
+    from 0.
 
     Attributes:
-        shares: the shares of past attention ``(row, head, key)``.
-        self_weight: the weight on the last key: the current ball itself, or the null key
-            ``(row, head)``.
-        bias_share: the share of the variance of the logits that comes from built-in biases
-            ``(row, head)``.
+        shares: each key's share of a head's attention to past balls ``(row, head, key)``. The
+            shares of a row sum to 1. If a head sees no key in a row, its shares are NaN.
+        self_weight: the attention weight on the last key ``(row, head)``. This key is the current
+            ball itself, or the null key.
+        bias_share: the share of the variance of the attention logits that comes from built-in
+            biases ``(row, head)``.
         visible: whether each key is visible ``(row, key)``.
-        relations: the relations of a key to the query, 0 or 1, ``(row, key, relation)``, in the
-            order of `attnlens.cricket.predictor.relations.RELATIONS`. For recency, 1 means that the
-            key is among the `RECENCY_BALLS` nearest.
-        distance: the distance in deliveries ``(row, key)``.
+        relations: 1 if a key has a relation to the query, and 0 otherwise
+            ``(row, key, relation)``. The relations are in the order of
+            `attnlens.cricket.predictor.relations.RELATIONS`. The nearest `RECENCY_BALLS` keys have
+            the relation recency.
+        distance: the distance of each key from the query, in deliveries ``(row, key)``.
     """
 
     shares: Floats
@@ -134,16 +137,17 @@ class HeadAttention:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RecordedPass:
-    """The recorded values of one pass over the sample.
+    """The values that were recorded in one pass over the sample.
 
     Attributes:
         probabilities: the outcome probabilities ``(row, outcome)``.
         looks: the attention of the heads, by scale.
         gates: the fusion weights ``(row, source)``.
-        means: the mean input over rows of some modules, by module path.
-        key_shares: for each batch and scale, the share of each key that has each relation,
-            ``(innings, query, key, relation)``; used to hide keys from one head.
-        key_visible: for each batch and scale, the keys that the heads could see,
+        means: the input of some modules, averaged over the rows, by module path.
+        key_shares: for each batch and scale, what share of each key has a relation
+            ``(innings, query, key, relation)``. It is 0 or 1 if the key is a ball, and can be any
+            share if the key is an over. It decides how far a key is hidden from a head.
+        key_visible: for each batch and scale, whether the heads could see each key
             ``(innings, query, key)``.
     """
 
@@ -159,7 +163,7 @@ def record_sample(model: FullModel, sample: HeadSample, inputs: Sequence[str]) -
     """Record one pass over the sample.
 
     Args:
-        inputs: the paths of modules whose mean input is returned.
+        inputs: the paths of the modules whose mean input is recorded.
     """
     tables, gates = [], []
     parts: dict[str, list[HeadAttention]] = {scale: [] for scale in SITES}
@@ -202,13 +206,13 @@ def record_sample(model: FullModel, sample: HeadSample, inputs: Sequence[str]) -
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _ScaleKeys:
-    """The keys of a scale and the balls of which they consist, for one batch.
+    """The keys of a scale in one batch. A key is one ball, or an over of several balls.
+
+    The attributes ``visible``, ``relations`` and ``distance`` are as in `HeadAttention`, but with
+    the axes ``(innings, query)`` instead of ``row``.
 
     Attributes:
-        visible, relations, distance: as in `HeadAttention`, with ``(innings, query)`` instead of
-            ``row``.
-        split: the share of a key's weight that belongs to each ball
-            ``(innings, query, ball, key)``.
+        split: the share of a key's weight that each ball gets ``(innings, query, ball, key)``.
     """
 
     visible: Flags
@@ -226,7 +230,7 @@ class _ScaleKeys:
         # The last key is the query itself, or the null key.
         past = weights[..., :-1]
         split = self.split[sampled]
-        # A restricted head does not see every key that other heads see.
+        # A restricted head does not see all the keys that other heads see.
         keys: Flags = (split.sum(1)[:, None] > 0) & (past > 0)
         return HeadAttention(
             shares=np.einsum("rho,rko->rhk", past_shares(past), split),
@@ -241,9 +245,9 @@ class _ScaleKeys:
 def _scale_keys(
     batch: Batch, entries: Mapping[str, AttentionRecord], longest: int
 ) -> Iterator[tuple[str, _ScaleKeys]]:
-    """Yield the keys of every scale, with the axis of balls padded to ``longest``.
+    """Yield every scale and its keys.
 
-    The added balls are not visible.
+    The axis of balls is padded to ``longest`` balls. The added balls are not visible.
     """
     sequence = batch["sequence"]
     current, past, visible = sequence["now"], sequence["balls"], sequence["visible"]
@@ -276,10 +280,11 @@ def _scale_keys(
 def relation_rows(looks: HeadAttention, bootstrap: Bootstrap) -> list[list[Json]]:
     """Return the shares and lifts of each head of a scale for each relation, as JSON values.
 
-    ``uniform`` is the share under uniform attention, and ``lift`` is the actual share divided by
-    it. ``by_distance`` has the share that follows from the head's mean attention at each distance,
-    and the actual share divided by it. ``departure_nats`` is defined in
-    `attnlens.attention.heads.departure`.
+    A share is the share of a head's attention that goes to the balls with a relation. ``uniform``
+    is this share under uniform attention, and ``lift`` is the actual share divided by ``uniform``.
+    ``by_distance`` has the share that the head's mean attention at each distance would give these
+    balls, and the actual share divided by that share. `attnlens.attention.heads.departure` defines
+    ``departure_nats``.
     """
     shares = relation_shares(looks.shares, looks.relations)
     at_distance = shares_by_distance(looks.shares, looks.relations, looks.visible, looks.distance)
@@ -309,18 +314,23 @@ def relation_rows(looks: HeadAttention, bootstrap: Bootstrap) -> list[list[Json]
 
 
 def beyond_distance(row: Json) -> bool:
-    """Return whether a relation's share exceeds what distance explains; always true for recency."""
+    """Return whether a relation's share is higher than distance explains.
+
+    For recency, return True.
+    """
     ends = row["by_distance"]["lift"].ci
     return row["relation"] == RELATIONS[RECENCY] or (ends is not None and bool(ends[0] > 1))
 
 
 class HeadStudy:
-    """A predictor, a sample of balls, and one recorded pass over them, for all measurements.
+    """The measurements of a predictor's heads on a sample of balls.
+
+    All measurements use the same sample and the same recorded pass over it.
 
     Args:
-        innings: the innings, encoded with the ratings of the day before.
-        balls: the number of balls to sample, each with at least 36 balls before it.
-        seed: the seed of the sample, the intervals and the random control sets.
+        innings: the innings to sample from, encoded with the ratings of the day before.
+        balls: the number of balls to sample. They have at least 36 balls before them.
+        seed: the random seed of the sample, of the intervals and of the random control sets.
     """
 
     def __init__(
@@ -337,22 +347,22 @@ class HeadStudy:
 
     @cached_property
     def recorded(self) -> RecordedPass:
-        """The recorded pass over the sample, which must not be empty."""
+        """The recorded pass over the sample. The sample must not be empty."""
         outputs = [f"{site}.to_output" for site in SITES.values()]
         return record_sample(self.model, self.sample, outputs)
 
     @cached_property
     def rows(self) -> dict[str, list[list[Json]]]:
-        """The figures of `relation_rows`, by scale, head and relation."""
+        """The result of `relation_rows` for each scale. It has a row for each head and relation."""
         looks = self.recorded.looks
         return {scale: relation_rows(look, self.bootstrap) for scale, look in looks.items()}
 
     def mean(self, values: Floats, digits: int = _NATS_DIGITS) -> Estimate:
-        """Return the mean over balls ``(row,)``; NaN values are left out."""
+        """Return the mean of ``values`` ``(row,)`` over the balls. NaN values are left out."""
         return Estimate.of(self.bootstrap.mean(values), digits=digits)
 
     def sees(self, scale: str, head: int) -> str | None:
-        """Return the relation or window to which a head is restricted, or ``None``."""
+        """Return the relation or window to which a head is restricted, or ``None`` if there is none."""
         return attention_at(self.model, SITES[scale]).only[head]
 
     def _probabilities(self, hook: Callable[[int], AbstractContextManager[None]]) -> Floats:
@@ -361,16 +371,17 @@ class HeadStudy:
     def hiding(self, scale: str, head: int, relation: int | None = None) -> Json:
         """Measure the effect of hiding a relation's balls from one head alone.
 
-        The effect is compared with that of hiding random balls. Without a ``relation``, all balls
-        are hidden and there is no comparison. On the scale ``long``, whose keys are overs, each
-        over's weight is reduced by the share of its balls that have the relation. For the
-        comparison these shares are redistributed at random.
+        The effect is compared with the effect of hiding random balls. If ``relation`` is ``None``,
+        all balls are hidden and nothing is compared. On the scale ``long``, the keys are overs. The
+        weight of an over is reduced by the share of its balls that have the relation. For the
+        comparison, these shares are assigned to the overs at random.
 
         Returns:
-            ``nats`` and ``control_nats``, the mean effects of hiding the relation's balls and
-            random balls; ``margin_nats``, their mean difference over the balls for which there is a
-            comparison; ``matters``, the share of balls on which the effect was large enough; and
-            ``supports``, whether conditions 3 and 4 are met.
+            a dict with these members. ``nats`` is the mean effect of hiding the relation's balls.
+            ``control_nats`` is the mean effect of hiding random balls. ``margin_nats`` is the mean
+            difference of the two effects. It leaves out the queries for which all visible balls, or
+            none of them, have the relation. ``matters`` is the share of queries on which the effect
+            is large enough. ``supports`` says whether conditions 3 and 4 hold.
         """
         full = self.recorded.probabilities
         probe = self.model.get_submodule(f"{SITES[scale]}.probe")
@@ -396,7 +407,7 @@ class HeadStudy:
             for _ in range(_CONTROL_DRAWS)
         ]
         control = np.mean([divergence(full, control) for control in controls], axis=0)
-        # If none of the balls or all of them have the relation, there is nothing to compare.
+        # If all visible balls have the relation, or none of them, there is nothing to compare.
         in_relation, seen_keys = self._sums(shares), self._sums(visible)
         comparable = np.where((in_relation > 0) & (in_relation < seen_keys), 1.0, np.nan)
         margin = self.bootstrap.mean((effect - control) * comparable)
@@ -411,12 +422,12 @@ class HeadStudy:
         return np.concatenate([part.sum(-1)[sampled.numpy()] for part, sampled in batches])
 
     def can_name(self, scale: str, head: int) -> bool:
-        """Return whether the head attends to past balls on at least `_MIN_BALLS` balls."""
+        """Return whether the head attends to past balls in at least `_MIN_BALLS` sampled rows."""
         attends = np.isfinite(self.recorded.looks[scale].shares[:, head]).all(-1)
         return bool(attends.sum() >= _MIN_BALLS)
 
     def candidates(self, scale: str, head: int) -> list[int]:
-        """Return the relations that meet conditions 1 and 2, largest departure first."""
+        """Return the relations that meet conditions 1 and 2. The largest departure comes first."""
         rows = self.rows[scale][head]
         relations = [
             relation
@@ -430,12 +441,14 @@ class HeadStudy:
 
         Args:
             path: the path of the attention module.
-            part, parts: the number of the head, and the number of heads.
+            part: the number of the head in this module.
+            parts: the number of heads in this module.
 
         Returns:
-            ``nats``, the divergence of the predictions; ``log_loss_change``, the increase of the
-            log-loss; ``points``, the largest change of an outcome; and ``matters``, the share of
-            balls on which the effect was large enough.
+            a dict with these members. ``nats`` is the divergence between the predictions.
+            ``log_loss_change`` is the increase of the log-loss. ``points`` is the largest change of
+            an outcome's probability, in percentage points. ``matters`` is the share of balls on
+            which the effect is large enough.
         """
         mean = self.recorded.means[f"{path}.to_output"]
         width = len(mean) // parts
@@ -454,19 +467,19 @@ class HeadStudy:
 
 
 def large_enough(full: Floats, ablated: Floats, nats: Floats) -> Floats:
-    """Return 1 if a change is as large as is required for a claim, otherwise 0, ``(row,)``."""
+    """Return 1 for each row whose change is as large as a claim requires, and 0 for other rows."""
     points = 100 * np.abs(ablated - full).max(-1)
     large: Floats = ((nats >= MIN_NATS) | (points >= MIN_POINTS)).astype(float)
     return large
 
 
 def redistributed(shares: Floats, visible: Flags, generator: np.random.Generator) -> Floats:
-    """Return each query's shares in random order over the keys that it sees.
+    """Return the shares of each query, randomly assigned to the keys that the query sees.
 
     ``shares``, ``visible`` and the result are ``(innings, query, key)``.
     """
-    # The visible keys come first, in random order. Their shares are then given to the visible keys
-    # in the original order.
+    # ``order`` lists the visible keys first, in random order. Their shares are then given to the
+    # visible keys in the original order.
     order = np.where(visible, generator.random(shares.shape), 2.0).argsort(-1)
     targets = np.where(visible, 0, 1).argsort(-1, kind="stable")
     result = np.zeros_like(shares)
@@ -478,8 +491,9 @@ def redistributed(shares: Floats, visible: Flags, generator: np.random.Generator
 class HeadName:
     """A head's name, and the tests on which it is based.
 
-    ``tests`` has the result of `HeadStudy.hiding` for each candidate relation of an unrestricted
-    head. ``all_hidden`` is the result of hiding everything that a restricted head sees.
+    If the head is not restricted, ``tests`` has the result of `HeadStudy.hiding` for each relation
+    that was tested. If it is restricted to a relation, ``all_hidden`` is the result of hiding
+    everything that it sees.
     """
 
     earned: str
@@ -490,7 +504,7 @@ class HeadName:
 def name_heads(
     study: HeadStudy, *, thorough: bool = True, report: Report = silent
 ) -> dict[str, list[HeadName]]:
-    """Return the name of every head by scale; ``thorough`` as in `name_head`."""
+    """Return the names of the heads of each scale. ``thorough`` is passed to `name_head`."""
     names: dict[str, list[HeadName]] = {}
     for scale, heads in study.model.sizes.heads.items():
         report(f"names of heads: {scale}")
@@ -501,8 +515,8 @@ def name_heads(
 def name_head(study: HeadStudy, scale: str, head: int, *, thorough: bool = True) -> HeadName:
     """Return the name of one head.
 
-    With ``thorough``, every candidate relation is tested. Otherwise testing stops at the first
-    relation that passes, which gives the same name.
+    If ``thorough`` is true, every candidate relation is tested. Otherwise the tests stop at the
+    first relation that passes. The name is the same in both cases.
     """
     if not len(study.sample) or not study.can_name(scale, head):
         return HeadName(UNSPECIALISED)
@@ -569,8 +583,8 @@ def head_report(held: HeldOut, *, balls: int = 500, seed: int = 5, report: Repor
 def _head(study: HeadStudy, scale: str, number: int, names: Sequence[HeadName]) -> Json:
     """Return the figures of one head as JSON values.
 
-    ``sees`` is the relation to which the head is restricted, and ``hiding`` the effect of hiding
-    all balls that it sees. Both are null for a head that sees every ball of its scale.
+    ``sees`` is the relation to which the head is restricted. ``hiding`` is the effect of hiding
+    all balls that it sees. If the head sees every ball of its scale, both are null.
     """
     name, looks = names[number], study.recorded.looks[scale]
     pattern = head_patterns(scale, len(names))[number]
@@ -609,7 +623,7 @@ def _head(study: HeadStudy, scale: str, number: int, names: Sequence[HeadName]) 
 
 
 _DISTANCES: Final = 24
-"""The largest distance, in balls, for which the mean attention is reported."""
+"""The largest distance, in balls, at which the mean attention is reported."""
 _STRONGEST: Final = 5
 
 
@@ -638,12 +652,12 @@ def _strongest(study: HeadStudy, looks: HeadAttention, head: int) -> list[Json]:
 
 
 _FAVOURED_LIFT: Final = 1.25
-"""A relation is listed if the lower end of its lift is at least this value."""
+"""A relation is listed for a head if the lower end of the interval of its lift is at least this."""
 
 _MIN_BIAS: Final = 0.05
 _MAX_BIASES: Final = 4
-"""The maximum number of biases listed for a head. Biases that did not start at zero come
-first, then the largest.
+"""The largest number of biases that are listed for a head. Biases that had a starting value other
+than 0 come first, the largest starting value first. The others follow in order of their size.
 """
 
 _HEAD_COLUMNS: Final = (

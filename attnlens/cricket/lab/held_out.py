@@ -1,6 +1,7 @@
-"""The held-out matches for a trained predictor, and the ratings as of their dates.
+"""The matches on which a trained predictor is evaluated, and the ratings as of their dates.
 
-Figures come from matches after the training dates, unless in-sample figures are requested.
+These are matches after the predictor's training dates. Matches from the training dates are used
+only if the user requests in-sample figures.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ Source = str | os.PathLike[str]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EncodedInnings:
-    """One innings (not a super over), encoded with the ratings of the day before."""
+    """One innings, encoded with the ratings of the day before. It is not a super over."""
 
     match: Match
     side: Innings
@@ -38,7 +39,7 @@ class EncodedInnings:
 
     @property
     def innings(self) -> int:
-        """The number of the innings in its match."""
+        """The number of this innings in its match, from 1."""
         return self.side.number
 
 
@@ -49,10 +50,11 @@ class HeldOut:
     Every match has at least one ball.
 
     Attributes:
-        timeline: the ratings by date. ``None`` if no earlier matches were given and the matches are
-            not later than the checkpoint's ratings.
-        in_sample: the number of ``matches`` inside the training dates.
-        available: every match of the sources and the history, by id.
+        timeline: the ratings as of each date. It is ``None`` if they cannot be computed, because
+            the matches are not all later than the checkpoint's ratings and no earlier matches were
+            given.
+        in_sample: the number of ``matches`` that are inside the training dates.
+        available: every match of the sources and of the history, by its id.
     """
 
     predictor: TrainedPredictor
@@ -79,7 +81,7 @@ class HeldOut:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes that qualify the figures."""
+        """Notes about the limits of the figures."""
         notes = []
         if self.in_sample:
             notes.append(
@@ -94,12 +96,12 @@ class HeldOut:
         return tuple(notes)
 
     def by_another(self, predictor: TrainedPredictor, report: Report = silent) -> HeldOut:
-        """Return the same matches for another predictor, even if it was trained on them."""
+        """Return the same matches with another predictor, even if it was trained on them."""
         timeline = _timeline(predictor, self.matches, dict(self.available), report)
         return replace(self, predictor=predictor, timeline=timeline)
 
     def ratings(self, report: Report = silent) -> Iterator[tuple[Match, Ratings]]:
-        """Yield every match, oldest first, with the ratings of the day before."""
+        """Yield every match, oldest first, with the ratings before its day."""
         for number, match in enumerate(self.matches, 1):
             report(f"match {number} of {len(self.matches)}")
             timeline = self.timeline
@@ -115,12 +117,15 @@ class HeldOut:
 
 
 def sides(match: Match) -> list[Innings]:
-    """Return the innings in which at least one ball was bowled; super overs are left out."""
+    """Return the innings in which at least one ball was bowled, without super overs."""
     return [side for side in match.innings if side.deliveries and not side.super_over]
 
 
 def last_day(match: Match) -> datetime.date | None:
-    """Return the last day of a match, by which matches are assigned to training or evaluation."""
+    """Return the last day of a match.
+
+    It decides whether the match is for training or evaluation.
+    """
     return max(match.dates) if match.dates else None
 
 
@@ -137,22 +142,23 @@ def held_out(
 ) -> HeldOut:
     """Choose the matches on which a trained model is evaluated.
 
-    These are the matches of ``sources`` that ended after the predictor's training. Earlier matches
-    of ``sources``, and all of ``history``, are used to update its ratings to each match's date. A
-    match in several sources, or under several names, counts once.
+    These are the matches of ``sources`` that ended after the predictor's training dates. Earlier
+    matches of ``sources``, and all matches of ``history``, are used to update the ratings to the
+    date of each match. If a match is in several sources, or under several names, it counts once.
 
     Args:
-        first, last: evaluate only matches that ended between these days, both included. If
-            ``first`` is ``None``, the period starts on the day after the training.
-        allow_in_sample: whether to accept matches inside the training dates, or known to the
-            ratings.
+        first: the first day of the evaluation. Only matches that ended on this day or later are
+            evaluated. By default it is the day after the training dates.
+        last: the last day of the evaluation.
+        allow_in_sample: whether to accept matches that are inside the training dates, or that the
+            ratings already include.
         skipped: a list to which the errors of unreadable files are added.
 
     Raises:
-        MatchFileError: no match could be read; the error is that of the first file.
-        InputError: no match is left, ``first`` and ``last`` select matches inside the training
-            dates, or the ratings include later matches and no earlier matches are given to
-            recompute them.
+        MatchFileError: no match could be read. The error is that of the first file.
+        InputError: no match is left; or a chosen match is inside the training dates; or the ratings
+            already include a chosen match, and no earlier matches are given from which they could
+            be computed again.
     """
     if first is not None and last is not None and first > last:
         raise InputError(
@@ -172,7 +178,7 @@ def held_out(
     chosen = [match for match in matches.values() if _in_days(match, start, last)]
     in_sample = 0
     if ended is not None:
-        # A match without a date may have been in training.
+        # A match without a date may have been used in training, so it counts as in-sample.
         in_sample = sum(not match.dates or _in_days(match, began, ended) for match in chosen)
     if in_sample and not allow_in_sample:
         raise refusal(
@@ -212,9 +218,10 @@ _IN_SAMPLE: Final = "accept results that look too good with --allow-in-sample"
 
 
 def _in_days(match: Match, first: datetime.date | None, last: datetime.date | None) -> bool:
-    """Return whether a match ended from ``first`` to ``last``; ``None`` means no limit.
+    """Return whether a match ended between the days ``first`` and ``last``, both included.
 
-    A match without a date qualifies only if there is no limit.
+    ``None`` means that there is no limit. For a match without a date, the result is true only if
+    both limits are ``None``.
     """
     day = last_day(match)
     if day is None:
@@ -225,7 +232,10 @@ def _in_days(match: Match, first: datetime.date | None, last: datetime.date | No
 def read(
     sources: Sequence[Source], skipped: list[MatchFileError], report: Report
 ) -> dict[str, Match]:
-    """Read the matches with at least one ball, by id. Each match is read once."""
+    """Read the matches of all sources. Return those with at least one ball, by id.
+
+    A match that is in several sources is returned once.
+    """
     matches: dict[str, Match] = {}
     every = (read_matches(source, on_error="skip", skipped=skipped) for source in sources)
     for match in distinct_matches(chain.from_iterable(every)):
@@ -247,8 +257,8 @@ def _timeline(
         return None
     until = predictor.ratings.until or datetime.date.max
     later = min(days) > until
-    # If every match is later than the ratings, the ratings continue from the checkpoint. They must
-    # not learn a match twice.
+    # If every match is later than the checkpoint's ratings, these ratings are updated. A match that
+    # they include must not be learnt again.
     complete = predictor.ratings.complete_until or datetime.date.min
     history = [
         match

@@ -1,18 +1,18 @@
-"""The invented league, and the constants of the simulator, fitted to real T20 internationals.
+"""The invented league, and the constants of the simulator.
 
-The constants are in ``rates.json``; ``docs/predictor.md`` describes the model with which they were
-fitted. Log-odds are natural logarithms, relative to a dot ball.
+The constants are in ``rates.json``. They were fitted to real T20 internationals by the model that
+``docs/predictor.md`` describes. Log-odds are natural logarithms, relative to a dot ball.
 
-The effect of a player, a team or a ground is a row of log-odds, one per group of outcomes
-(`GROUPS`). The rows are drawn once for the league, from a normal distribution with the spreads and
-correlations found in real matches. The draws depend only on names, and are scaled so that the
-league as a whole has exactly those spreads.
+Each player, team and ground has an effect on the outcomes: a row of log-odds, one for each group of
+outcomes (`GROUPS`). The rows come from a normal distribution with the standard deviations and
+correlations found in real matches. The random numbers depend only on the names, so the rows are the
+same in every match. They are scaled so that the league has exactly these standard deviations.
 
-Matches can also be played by planted rules: strong, exactly known dependencies on particular past
-balls. In such matches all players, grounds and days are alike, so the true effect of every past
-ball on every later ball can be computed. The first ball that a rule counts adds the rule's full
-strength to the log-odds of the outcomes that it changes. Each further ball adds half as much as the
-ball before it.
+Matches can also be played by planted rules. A planted rule makes a ball depend on particular past
+balls, strongly and in a known way. In such matches all players, grounds and days are alike, so the
+true effect of every past ball on every later ball can be computed. The first ball that a rule
+counts adds the strength of the rule to the log-odds of some outcomes. Each further ball adds half
+as much as the ball before it.
 """
 
 from __future__ import annotations
@@ -43,24 +43,30 @@ def _read(name: str) -> Json:
 
 
 RATES: Final = _read("rates.json")
-"""The fitted constants; log-odds are in the order of the outcome classes.
+"""The fitted constants. Rows of log-odds are in the order of the outcome classes.
 
-``base``: log-odds by over. ``second_innings``: added in a second innings. ``strengths``: the effect
-of one unit of each cause on the outcome that it changes most. ``directions``: the effect of a
-strength of 1 on each outcome. ``unit_means``: the average units of each cause, by over. ``places``:
-the effect of a position in the batting order on each of ``groups``. ``spreads`` and
-``correlations``: those of the true effects on each group. The other constants are shares of what an
-outcome class leaves open: the runs, the kind of wicket, and who was out.
+- ``base``: the log-odds of the outcomes in each over.
+- ``second_innings``: the log-odds that are added in a second innings.
+- ``strengths``: for each cause, the effect of one unit on the outcome that the cause changes most.
+- ``directions``: for each cause, the effect of a strength of 1 on each outcome.
+- ``unit_means``: the average number of units of each cause, by over.
+- ``places``: for each position in the batting order, its effect on each of ``groups``.
+- ``spreads``: the standard deviations of the true effects on each group.
+- ``correlations``: the correlations of the true effects on each group.
+
+An outcome class leaves some details of a ball open, such as the kind of wicket or who was out. The
+other constants are the shares of balls with each of these details.
 """
 
 _LEAGUE: Final = _read("league.json")
 GROUPS: Final[dict[str, list[str]]] = RATES["groups"]
-"""The groups of outcomes on which players, teams, grounds and days have a common effect."""
+"""The groups of outcomes. A player, team, ground or day has the same effect on all outcomes of a
+group."""
 
 COMPETITION: Final[str] = _LEAGUE["competition"]
 TEAMS: Final[dict[str, list[str]]] = _LEAGUE["teams"]
-"""The eleven players of each team in batting order. The last seven may bowl, and the fourth
-keeps wicket.
+"""The eleven players of each team, in batting order. The last seven may bowl. The fourth keeps
+wicket.
 """
 
 VENUES: Final[tuple[tuple[str, str], ...]] = tuple(_LEAGUE["venues"].items())
@@ -68,10 +74,11 @@ VENUES: Final[tuple[tuple[str, str], ...]] = tuple(_LEAGUE["venues"].items())
 
 _SCORING_GROUPS: Final = ("running", "four", "six")
 _SHARED_DAY: Final = 0.8
-"""The share of a day's variance that is common to `_SCORING_GROUPS`.
+"""The share of the variance of a day's effect that is common to all groups in `_SCORING_GROUPS`.
 
-Effects that are fitted one by one are too noisy to show this share. It was chosen so that the
-spread of innings totals, and the correlation of the two totals of a match, are as in real matches.
+The fitted effects of single days are too noisy to show this share. It was chosen so that simulated
+matches agree with real matches in two figures: the standard deviation of innings totals, and the
+correlation between the two totals of a match.
 """
 
 _BOWLERS: Final = 7
@@ -80,11 +87,12 @@ _NORMAL: Final = NormalDist()
 
 
 class TeamRates:
-    """A team of eleven players in batting order, of whom the last seven bowl.
+    """A team of eleven players in batting order. The last seven of them bowl.
 
     Attributes:
-        batting, bowling: for each player, the effect on the log-odds of the outcome classes. It
-            includes the team's effect and, for batters, that of the position in the batting order.
+        batting: the effect of each player as a batter on the log-odds of the outcome classes. It
+            includes the effects of the team and of the position in the batting order.
+        bowling: the effect of each player as a bowler. It includes the effect of the team.
     """
 
     def __init__(self, name: str) -> None:
@@ -109,15 +117,19 @@ team_rates: Final = cache(TeamRates)
 
 
 def identity(name: str) -> str:
-    """Return an id of eight hexadecimal digits for a name, like an id in Cricsheet's register."""
+    """Return an id for a name.
+
+    Like the ids in Cricsheet's register, it has eight hexadecimal digits.
+    """
     return hashlib.sha256(name.encode()).hexdigest()[:8]
 
 
 @cache
 def true_rates() -> dict[tuple[str, str], Row]:
-    """Return every effect of the league, by kind and name.
+    """Return the effects of all players, teams and grounds, by kind and name.
 
-    The kinds are batter, bowler, batting, bowling and venue.
+    The kinds ``batter`` and ``bowler`` are effects of players, ``batting`` and ``bowling`` are
+    effects of teams, and ``venue`` is the effect of a ground.
     """
     everyone = [person for players in TEAMS.values() for person in players]
     bowlers = [person for players in TEAMS.values() for person in players[-_BOWLERS:]]
@@ -137,7 +149,7 @@ def true_rates() -> dict[tuple[str, str], Row]:
 
 
 def day_effect(random: Callable[[], float], block: str) -> Row:
-    """Draw the effect of one match or one innings, from uniform random numbers."""
+    """Draw the effect of one match or one innings. ``random`` returns uniform random numbers."""
     common = math.sqrt(_SHARED_DAY) * _normal(random())
     own = math.sqrt(1 - _SHARED_DAY)
     return tuple(
@@ -148,12 +160,12 @@ def day_effect(random: Callable[[], float], block: str) -> Row:
 
 
 def added(*rows: Row) -> Row:
-    """Return the sum of the rows, group by group."""
+    """Return the sum of several rows, element by element."""
     return tuple(map(sum, zip(*rows, strict=True)))
 
 
 def by_outcome(row: Row) -> Row:
-    """Convert effects on groups of outcomes to effects on `OUTCOMES`."""
+    """Convert a row of effects on `GROUPS` to a row of effects on `OUTCOMES`."""
     group_of = {name: value for group, value in zip(GROUPS.values(), row, strict=True)
                 for name in group}  # fmt: skip
     return tuple(group_of.get(name, 0.0) for name in OUTCOMES)
@@ -162,7 +174,10 @@ def by_outcome(row: Row) -> Row:
 def _draw_effects(
     kind: str, names: Collection[str], spreads: Row, correlation: Sequence[Row] | None
 ) -> dict[str, Row]:
-    """Draw a row for each name, scaled to the given spreads over these names."""
+    """Draw a row for each name.
+
+    The rows are scaled so that their standard deviations over the names are exactly ``spreads``.
+    """
     generators = [Random(int(identity(f"{kind} {name}"), 16)) for name in names]
     rows = np.array([[_normal(rng.random()) for _ in spreads] for rng in generators])
     if correlation is not None:
@@ -172,7 +187,7 @@ def _draw_effects(
 
 
 def _normal(uniform: float) -> float:
-    # random() may return 0, whose quantile is not finite.
+    # random() may return 0, and the normal quantile of 0 is not finite.
     return _NORMAL.inv_cdf(min(max(uniform, 1e-12), 1 - 1e-12))
 
 
@@ -188,13 +203,13 @@ PAST_BALLS: Final = (
     "wicket_fallen",
     "free_hit",
 )
-"""The causes that are particular earlier balls."""
+"""The causes that come from particular past balls."""
 
 _CHASING: Final = ("chase", "out_of_reach")
-"""The causes that exist only in a chase."""
+"""The causes that have an effect only in a chase."""
 
 _SCOREBOARD: Final = (*_CHASING, "wickets_down")
-"""The causes that depend only on the state of the innings, not on particular balls."""
+"""The causes that come from the state of the innings and not from particular past balls."""
 
 CAUSES: Final = PAST_BALLS + _SCOREBOARD
 
@@ -209,10 +224,10 @@ _DIRECTIONS: Final = {
 
 
 class Past:
-    """The counts of an innings so far, from which the causes for the next ball are computed.
+    """The past balls of an innings, from which the causes for the next ball are computed.
 
-    In a chase, ``target`` is the number of runs needed to win. ``balls`` is the number of legal
-    balls of the innings.
+    ``target`` is the number of runs that a chase needs to win, or ``None`` in a first innings.
+    ``balls`` is the largest number of legal balls in the innings.
     """
 
     def __init__(self, target: int | None, balls: int = OVERS * BALLS_PER_OVER) -> None:
@@ -223,16 +238,19 @@ class Past:
         self._free_hit = False
 
     def add(self, ball: Delivery) -> None:
-        """Add the next delivery."""
+        """Add a ball that was bowled."""
         self._past.append(ball)
         self._bowled[ball.bowler].append(ball)
         if "wides" not in ball.extras:
             self._faced[ball.batter].append(ball)
-        # A wide does not use up the free hit.
+        # After a wide, the next ball is still a free hit.
         self._free_hit = "noballs" in ball.extras or (self._free_hit and not ball.is_legal)
 
     def units(self, batter: Player, bowler: Player) -> dict[str, float]:
-        """Return the number of units of each cause for the next ball; 0 for an absent cause."""
+        """Return the number of units of each cause for the next ball.
+
+        An absent cause has 0 units.
+        """
         past, faced = self._past, self._faced[batter]
         spell = self._bowled[bowler][-_WINDOW:]
         wides = sum("wides" in ball.extras for ball in spell)
@@ -269,10 +287,11 @@ def _hits(balls: Iterable[Delivery]) -> float:
 
 
 class OutcomeProbabilities:
-    """Outcome probabilities for the balls of one innings.
+    """The function that computes the outcome probabilities of the balls of one innings.
 
-    If ``past_counts`` is false, only the scoreboard's causes have an effect. ``background`` is the
-    effect of ground, day and innings on the log-odds, one value per outcome.
+    If ``past_counts`` is false, particular past balls have no effect, and only the state of the
+    innings has one. ``background`` is the effect of the ground, the day and the innings on the
+    log-odds of each outcome.
     """
 
     def __init__(self, past_counts: bool, background: Row, chasing: bool) -> None:
@@ -296,7 +315,11 @@ class OutcomeProbabilities:
     def of(
         self, over: int, batter: Row, bowler: Row, units: Mapping[str, float]
     ) -> tuple[float, ...]:
-        """Return the probabilities of `OUTCOMES`; ``units`` is the result of `Past.units`."""
+        """Return the probabilities of `OUTCOMES` for one ball.
+
+        ``batter`` and ``bowler`` are effects from `TeamRates`. ``units`` is the result of
+        `Past.units`.
+        """
         logits = [sum(terms) for terms in zip(self._overs[over], batter, bowler, strict=True)]
         for cause, strength in self._strengths.items():
             if units[cause] and strength:
@@ -334,18 +357,20 @@ def _recent_wickets(past: Sequence[Delivery], _: Player, __: Player) -> tuple[in
 
 @dataclass(frozen=True)
 class PlantedRule:
-    """One way in which past balls change the next ball.
+    """A rule by which particular past balls change the probabilities of the next ball.
 
     Attributes:
-        event: the condition that every counted ball meets. Other balls may meet it without being
+        event: a function that says whether a ball is of the kind that the rule is about, such as a
+            boundary. All counted balls are of this kind, but not all balls of this kind are
             counted.
-        counted: a function of past, batter and bowler that returns the positions of the counted
-            balls in the innings.
-        together: whether the counted balls have an effect only if none of them is hidden; they are
-            then one unit.
-        moves, strength: the outcomes whose log-odds are changed, and the change for one ball.
-        ordinary: the usual number of units. It is subtracted from the units, so that innings totals
-            stay normal.
+        counted: a function of the past balls, the batter and the bowler. It returns the positions
+            in the innings of the balls that the rule counts.
+        together: whether the counted balls have an effect only if none of them is hidden. All of
+            them are then one unit.
+        moves: the outcomes whose log-odds the rule changes.
+        strength: the change of these log-odds for one unit.
+        ordinary: the usual number of units. It is subtracted from the number of units, so that
+            innings totals stay normal.
     """
 
     name: str
@@ -358,7 +383,7 @@ class PlantedRule:
     ordinary: float
 
     def units(self, balls: Collection[int], hidden: Set[int]) -> float:
-        """Return how many units the rule counts among the balls that are not hidden."""
+        """Return the number of units of the rule. Counted balls that are hidden have no effect."""
         n_visible = sum(ball not in hidden for ball in balls)
         if self.together:
             return float(bool(balls) and n_visible == len(balls))
@@ -397,7 +422,7 @@ RULES: Final[tuple[PlantedRule, ...]] = (
         ordinary=0.25,
     ),
 )
-"""The planted rules, in the order of a table."""
+"""The planted rules, in the order in which a table shows them."""
 
 
 @dataclass(frozen=True)
@@ -405,9 +430,9 @@ class RuledBall:
     """The effect of the rules on one simulated ball.
 
     Attributes:
-        without_rules: the outcome probabilities without any rule.
-        balls: for each rule, the past balls that it counts, by position in the innings; rules that
-            count no ball are left out.
+        without_rules: the outcome probabilities that the ball would have without any rule.
+        balls: for each rule, the positions in the innings of the past balls that it counts. A rule
+            that counts no ball is left out.
     """
 
     innings: int
@@ -418,13 +443,13 @@ class RuledBall:
 
     @property
     def planted(self) -> frozenset[int]:
-        """Every past ball on which this ball truly depends."""
+        """The positions of all past balls on which this ball truly depends: the planted balls."""
         return frozenset(ball for balls in self.balls.values() for ball in balls)
 
     def probabilities(self, hidden: Set[int] = frozenset()) -> tuple[float, ...]:
-        """Return the true probabilities if the events on the hidden balls had not happened.
+        """Return the true probabilities of this ball if some past balls are hidden.
 
-        A hidden ball keeps its position: it still counts as one of the last deliveries.
+        The rules do not count a hidden ball. It still takes one position among the past balls.
         """
         shares = list(self.without_rules)
         for rule in self.rules:
@@ -436,9 +461,9 @@ class RuledBall:
         return tuple(share / total for share in shares)
 
     def effect(self, hidden: Set[int]) -> float:
-        """Return the true effect of hiding balls: ``KL(true ‖ true without them)`` in nats.
+        """Return the true effect of hiding some past balls, in nats.
 
-        The effect is exactly 0 if none of the balls is planted.
+        It is ``KL(true ‖ true without them)``, and exactly 0 if none of the balls is planted.
         """
         if not hidden & self.planted:
             return 0.0
@@ -446,7 +471,7 @@ class RuledBall:
         return max(sum(p * math.log(p / q) for p, q in pairs), 0.0)
 
     def effects(self) -> dict[int, float]:
-        """Return the effect of each planted ball alone, by position. Other balls have no effect."""
+        """Return the true effect of hiding each planted ball alone, by its position."""
         return {ball: self.effect(frozenset((ball,))) for ball in sorted(self.planted)}
 
 
@@ -458,9 +483,9 @@ def ruled_ball(
     without_rules: tuple[float, ...],
     rules: tuple[PlantedRule, ...] = RULES,
 ) -> RuledBall:
-    """Apply the rules to the ball after ``past``.
+    """Return the effect of the rules on the ball that follows ``past``.
 
-    ``without_rules`` has the outcome probabilities that the rules change.
+    ``without_rules`` is the ball's outcome probabilities before the rules change them.
     """
     counted = {rule.name: rule.counted(past, batter, bowler) for rule in rules}
     return RuledBall(
