@@ -362,7 +362,7 @@ class HeadStudy:
         return Estimate.of(self.bootstrap.mean(values), digits=digits)
 
     def sees(self, scale: str, head: int) -> str | None:
-        """Return the relation or window to which a head is restricted, or ``None`` if there is none."""
+        """Return the relation or window to which a head is restricted, or ``None``."""
         return attention_at(self.model, SITES[scale]).only[head]
 
     def _probabilities(self, hook: Callable[[int], AbstractContextManager[None]]) -> Floats:

@@ -1,21 +1,25 @@
-"""Measure whether the methods find the planted balls, and how often false claims are supported.
+"""Measure how well the methods find the planted balls, and how often false claims are supported.
 
-In matches played by the rules of `attnlens.cricket.lab.league`, the past balls on which a ball
-depends, and the sizes of their effects, are known. A model is trained on such matches, and every
-method is scored by how well it finds those balls. Placebos are lists of balls for which no claim
-should be supported. They are tested in the same way as explanations:
+In matches played by the rules of `attnlens.cricket.lab.league`, it is known on which past balls a
+ball depends, and how large their effects are. These past balls are the planted balls. A model is
+trained on such matches. Then each method is scored by how well it finds the planted balls.
 
-- random: the same number of balls, drawn from the window.
+The tests of claims are checked with placebos. A placebo is a list of past balls that is tested like
+a list in an explanation, although no claim about it should be supported. A head's list has the
+balls to which the head attends most. These are the placebos:
+
+- random: the same number of balls as in a head's list, drawn from the window.
 - same distances: each ball of a head's list is replaced by a ball at a similar distance.
-- same bowler, same batter: balls of the current ball's bowler or batter.
-- same outcomes: each ball is replaced by a ball with the same outcome.
-- another ball: the heads' lists for another ball, at the same distances before this ball.
-- shuffled heads: the balls to which heads with shuffled queries and keys attend. *matched*: only
-  heads with a built-in bias to a player. *most*: the one ball to which all these heads together
-  attend most.
+- same bowler, same batter: past balls of the current bowler, or of the current batter.
+- same outcomes: each ball of a head's list is replaced by a ball with the same outcome.
+- another ball: the lists of the heads for another ball, moved to the same distances before this
+  ball.
+- shuffled heads: the lists of heads whose query and key matrices were shuffled.
+- shuffled heads, matched: the same for only the heads with a built-in bias to a player.
+- shuffled heads, most: the one ball to which all shuffled heads together attend most.
 
-*Oracle* lists measure the power of the test: they hold the balls with the largest effects relative
-to their places.
+An *oracle* list has the balls whose effects are largest in comparison with usual effects. It shows
+how often the test supports a claim that is true.
 """
 
 from __future__ import annotations
@@ -83,22 +87,23 @@ POINTERS: Final[tuple[str, ...]] = (
     *(name for name in METHODS if name not in ("attention", STRUCTURE, "recency", "uniform")),
     *(STRUCTURE, "recency", "uniform", RANDOM),
 )
-"""The names of all methods, in the order of a table; the last four are controls."""
+"""The names of all methods, in the order in which a table shows them. The last four are
+controls."""
 
 _MAX_FALSE_ALARMS: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RuledInnings(EncodedInnings):
-    """An innings played by rules, with the true dependencies of each ball."""
+    """An innings played by planted rules, with the true effect of the rules on each ball."""
 
     ruled: tuple[RuledBall, ...] = ()
 
 
 def ruled_innings(simulated: Sequence[Simulated], base: BaseModel) -> list[RuledInnings]:
-    """Return the innings of matches played by rules, without super overs.
+    """Return the innings of matches that were played by planted rules, without super overs.
 
-    In these matches all players, grounds and days are alike, so the ratings are empty.
+    All players, grounds and days are alike in these matches, so the ratings are empty.
     """
     ratings = Ratings()
     return [
@@ -114,7 +119,7 @@ def ruled_innings(simulated: Sequence[Simulated], base: BaseModel) -> list[Ruled
 
 
 def ruled_sample(innings: Sequence[RuledInnings], balls: int, seed: int) -> list[tuple[int, int]]:
-    """Return a `sample` of balls that truly depend on at least one past ball."""
+    """Return a `sample` of the balls that truly depend on at least one past ball."""
     return sample(innings, balls, seed, lambda ruled, at: bool(ruled.ruled[at].planted))
 
 
@@ -123,11 +128,15 @@ def compare_with_truth(
 ) -> Json:
     """Compare the model with the process that generated the balls.
 
-    Every loss is an *expectation* under the true probabilities, which are known here. ``truth`` is
-    the entropy of the true process, which no forecast can undercut. The other three losses are
-    those of the ``model``, of the model without any past ball (``no_past``), and of the
-    ``scoreboard`` alone. ``share_learnt`` is the share of the information in the past that the
-    model has learnt.
+    Every loss is the expected log-loss under the true probabilities, which are known here:
+
+    - ``truth``: the entropy of the true process, which is the lowest possible loss.
+    - ``model``: the loss of the model.
+    - ``no_past``: the loss of the model if all past balls are hidden.
+    - ``scoreboard``: the loss of forecasts from the scoreboard alone.
+
+    ``share_learnt`` is the share of the distance from ``no_past`` to ``truth`` that the model has
+    covered.
     """
     losses: dict[str, list[Floats]] = {"truth": [], "model": [], "no_past": [], "scoreboard": []}
     matches: list[str] = []
@@ -160,18 +169,19 @@ def point(
     generator: np.random.Generator,
     more: Mapping[str, Floats],
 ) -> dict[str, dict[str, float]]:
-    """Measure how well each method separates the planted past balls of one ball from the others.
+    """Measure for one ball how well each method separates planted past balls from other past balls.
 
     Args:
-        more: scores ``(past,)`` of the methods that are fitted on many balls, and the effects of
-            hiding.
+        more: further scores ``(past,)`` by method: those of the methods that are fitted on many
+            balls, and the effects of hiding.
 
     Returns:
-        The area under the ROC curve by method and column. The columns are ``all`` (every earlier
-        ball), ``last36`` (the last 35), ``same_distance`` (`matched_auc`, in which recency gets
-        0.5), and two for each rule. The column with the rule's name compares the balls that the
-        rule counts with the balls that no rule counts. The column with the suffix ``_decoys``
-        compares them only with the uncounted balls that have the same event, such as other dots.
+        The area under the ROC curve by method and column. The column ``all`` compares all past
+        balls, and ``last36`` compares the last 35. ``same_distance`` is `matched_auc`, which
+        compares balls at similar distances. Two columns are for each rule. The column with the
+        rule's name compares the balls that the rule counts with the balls that no rule counts. The
+        column with the suffix ``_decoys`` compares them only with uncounted balls of the kind that
+        the rule is about, such as other dots.
     """
     model, batch = predictor.model, window_batch(innings.arrays, position)
     scores = {
@@ -188,13 +198,16 @@ def point(
             name: auc(score[rows], hits[rows]) for name, (rows, hits) in columns.items()
         }
         method_areas["same_distance"] = matched_auc(score, columns["all"][1])
-        # If all balls are planted, or none is, the area is undefined.
+        # The area is undefined if all compared balls are planted, or none of them is.
         areas[method] = {name: area for name, area in method_areas.items() if area is not None}
     return areas
 
 
 def replacement_effects(model: FullModel, batch: Batch, past: int) -> Floats:
-    """Return the effect of replacing each past ball's outcome by the expected one, in nats."""
+    """Return the effects, in nats, of replacing the outcome of each past ball ``(past,)``.
+
+    An outcome is replaced by the outcome probabilities that were expected before that past ball.
+    """
     masks = np.concatenate([np.ones((1, past), bool), ~np.eye(past, dtype=bool)])
     full, *replaced = ExpectedOutcomes(model, batch).under_masks(masks)
     effects: Floats = divergence(full, np.array(replaced))
@@ -202,9 +215,10 @@ def replacement_effects(model: FullModel, batch: Batch, past: int) -> Floats:
 
 
 def _columns(innings: RuledInnings, position: int) -> dict[str, tuple[Flags, Flags]]:
-    """Return, by column, which past balls are compared and which of them should be found.
+    """Return two masks ``(past,)`` for each column of `point`.
 
-    Both are ``(past,)``.
+    The first one marks the past balls that are compared. The second one marks those that a good
+    method finds.
     """
     truth = innings.ruled[position]
     indices = np.arange(1, position + 1)
@@ -230,7 +244,10 @@ def pointing(
     seed: int,
     report: Report = silent,
 ) -> Json:
-    """Apply `point` to a sample of balls, and return the mean areas by method and column."""
+    """Apply the function `point` to a sample of balls.
+
+    Return the mean areas by method and column.
+    """
     areas: list[dict[str, dict[str, float]]] = []
     chosen = ruled_sample(innings, balls, seed)
     matches = [innings[row].match_id for row, _ in chosen]
@@ -267,12 +284,13 @@ def pointing(
 
 @dataclass(frozen=True, slots=True)
 class FirstClaim:
-    """The claim that is tested first, which is about the most attended ball.
+    """The claim about a ball that is tested first: that its most attended past ball matters.
 
     Attributes:
-        planted: whether that ball is planted.
-        effect: the effect of hiding the ball on the whole distribution, in nats.
-        claimed: whether the ball changes the explained outcome in the claimed direction.
+        planted: whether this past ball is planted.
+        effect: how much hiding the past ball changes the distribution of outcomes, in nats.
+        claimed: whether the past ball changes the explained outcome in the direction that the
+            claim states.
     """
 
     match_id: str
@@ -295,7 +313,8 @@ def lists_and_first_claims(
     """Test the lists of `SOURCES` and the first claim, for each ball of a sample.
 
     Args:
-        outcome: as in `gather_evidence`; with ``None``, each ball's own explained outcome is used.
+        outcome: as in `gather_evidence`. If it is ``None``, each ball has its own explained
+            outcome.
     """
     shuffled = replace(predictor, model=with_shuffled_heads(predictor, seed))
     lists: list[TestedList] = []
@@ -330,16 +349,16 @@ def lists_and_first_claims(
 
 
 _LARGE_NATS: Final = 0.005
-"""The claim about a planted ball with at least this effect should be supported."""
+"""If a planted ball has at least this effect, the claim about it should be supported."""
 
 
 def verdict_shares(lists: Sequence[TestedList], firsts: Sequence[FirstClaim], seed: int) -> Json:
     """Return how often placebos and true claims are supported.
 
-    Placebo lists that contain a planted ball are left out. Only ``uniform``, which compares the
-    p-values of random lists with a uniform distribution, includes them. ``most`` is the largest
-    rate of false alarms that a verdict allows. ``first`` has the claims about the most attended
-    ball, grouped by the truth.
+    ``most`` is the largest share of false claims that may be supported. ``sources`` has the shares
+    for each source of lists, without the placebos that contain a planted ball. ``uniform`` compares
+    the p-values of all random lists with a uniform distribution. ``first`` has the claims about the
+    most attended ball, grouped by whether the ball is planted.
     """
     judged = [tested for tested in lists if tested.source not in PLACEBOS or not tested.planted]
     large = [first for first in firsts if first.planted and first.effect >= _LARGE_NATS]
@@ -363,11 +382,13 @@ class PlantedPlan:
     """The sizes of the simulation, the training and the evaluation.
 
     Attributes:
-        matches, checks, tests: the number of matches for training, for choosing the epoch, and for
-            evaluation. Their seeds follow one another, starting at ``seed``.
+        matches: the number of simulated matches for training.
+        checks: the number of simulated matches for choosing the best epoch.
+        tests: the number of simulated matches for the evaluation.
         strength: the factor by which the strengths of `RULES` are multiplied.
         balls: the number of balls on which every method is evaluated.
-        claims: the number of balls for which verdicts are computed, which is slow.
+        claims: the number of balls for which the verdicts of claims are computed, which is slow.
+        seed: the seed of the first match. Each later match has the next seed.
     """
 
     matches: int = 300
@@ -384,17 +405,17 @@ class PlantedPlan:
 
 
 _HIDDEN_BALLS: Final = 200
-"""The number of check balls for the usual effects of hiding a ball."""
+"""The number of balls on which the usual effects of hiding a ball are measured."""
 
 FULL: Final = PlantedPlan()
 QUICK: Final = PlantedPlan(
     matches=12, checks=2, tests=4, hidden_dim=12, epochs=2, balls=6, claims=2
 )
-"""A plan that runs every part but is too small for meaningful figures."""
+"""A plan that runs every part quickly, but is too small to give meaningful figures."""
 
 
 def planted(plan: PlantedPlan, *, report: Report = silent) -> Json:
-    """Return the JSON result of ``attnlens lab planted``: simulate, train and evaluate."""
+    """Simulate, train and evaluate. Return the JSON result of ``attnlens lab planted``."""
     report("simulating")
     rules = tuple(replace(rule, strength=plan.strength * rule.strength) for rule in RULES)
     matches = plan.matches + plan.checks + plan.tests
@@ -431,9 +452,9 @@ def planted(plan: PlantedPlan, *, report: Report = silent) -> Json:
 def train_planted(
     plan: PlantedPlan, simulated: list[Simulated], report: Report
 ) -> TrainedPredictor:
-    """Train the predictor of the plan on its training matches.
+    """Train a predictor on the training matches of the plan.
 
-    The best epoch is chosen on its ``checks`` matches.
+    The best epoch is chosen on the plan's matches for that purpose, whose number is ``checks``.
     """
     report("fitting the predictions from the scoreboard alone")
     base = fit_base([played.match for played in simulated[: plan.matches]], seed=plan.seed)
@@ -469,7 +490,7 @@ _LOSSES: Final[dict[str, str]] = {
 
 
 def render_planted(data: Mapping[str, Any]) -> str:
-    """Return the result of `planted` as Markdown, with a description above every table."""
+    """Return the result of `planted` as Markdown. Every table has a description above it."""
     rules = [name for rule in data["rules"] for name in (rule["name"], f"{rule['name']}_decoys")]
     return render_plain(
         "cricket/planted.md",
@@ -513,14 +534,17 @@ SOURCES: Final[tuple[str, ...]] = (*PLACEBOS, _OWN, _ORACLE)
 
 @dataclass(frozen=True, slots=True)
 class TestedList:
-    """A tested list of past balls, ``removed``.
+    """A list of past balls about which a claim was tested.
 
     Attributes:
-        ball: the ball from whose past the list is drawn.
-        source: one of `SOURCES`.
-        p: the p-value of the list by itself.
-        verdict: the verdict of the list among the claims of its source about the ball.
-        planted: whether the list contains a ball that is known to matter, so that it is no placebo.
+        ball: the ball to which the claim refers: its match, innings and position.
+        source: where the list comes from: one of `SOURCES`.
+        removed: the positions of the past balls in the list.
+        p: the p-value of the claim, without a correction for other claims.
+        verdict: the verdict of the claim, corrected for the other claims from the same source about
+            the ball.
+        planted: whether the list contains a planted ball. Such a list is not a placebo, because the
+            claim is true.
     """
 
     match_id: str
@@ -533,9 +557,9 @@ class TestedList:
 
 
 def with_shuffled_heads(predictor: TrainedPredictor, seed: int) -> FullModel:
-    """Return the model with shuffled query and key matrices in all scales.
+    """Return a copy of the model in which the query and key matrices of all scales are shuffled.
 
-    The biases do not change.
+    The biases are not shuffled.
     """
     model = copy.deepcopy(predictor.model)
     generator = np.random.default_rng(seed)
@@ -549,9 +573,10 @@ def with_shuffled_heads(predictor: TrainedPredictor, seed: int) -> FullModel:
 
 
 def lists_of(scales: Mapping[str, ScaleAttention], *, matched: bool = False) -> Lists:
-    """Return the balls to which each head attends most, for scales whose keys are balls.
+    """Return, for each head, the list of the balls to which it attends most.
 
-    With ``matched``, only heads with a built-in bias to a player are included.
+    The scale ``long`` is left out, because its keys are overs. If ``matched`` is true, only heads
+    with a built-in bias to a player are included.
     """
     lists = []
     for scale, attention in scales.items():
@@ -575,15 +600,19 @@ def placebos(
     """Return the placebo lists of one ball, by the names in `PLACEBOS`.
 
     Args:
-        shuffled: the reading of the model from `with_shuffled_heads`.
-        back: for another ball, the distances of the balls to which each head attends most.
+        reading: the reading of the predictor for this ball.
+        shuffled: the reading of the model from `with_shuffled_heads` for this ball.
+        back: the lists of the heads for another ball, as distances from that ball.
     """
     recent = window.past[-RECENT:]
     inside = np.array([ball.index for ball in recent])
     own = lists_of(reading.scales)
 
     def same_kind(indices: Sequence[int], kind_of: Mapping[int, object]) -> tuple[int, ...]:
-        """Replace each ball by another ball of the same kind outside the list, if there is one."""
+        """Replace each ball of a list by a ball of the same kind that is not in the list.
+
+        A ball for which there is no such ball stays.
+        """
         chosen: list[int] = []
         for index in indices:
             pool = [
@@ -625,11 +654,12 @@ def tested_lists(
     *,
     outcome: str | None,
 ) -> Iterator[TestedList]:
-    """Test every list of one ball; the lists of each source form one family of claims.
+    """Test every list of one ball. The claims about the lists of one source are one family.
 
     Args:
         shuffled: the predictor with the model from `with_shuffled_heads`.
-        another: the window of another ball, if there is one.
+        another: the window of another ball, for the placebo of this name. If it is ``None``, this
+            placebo is left out.
         outcome: as in `gather_evidence`.
     """
     reading = read_ball(predictor, window)
@@ -669,7 +699,7 @@ def _oracle(trial: Trial[BallClaim], inside: tuple[int, ...]) -> tuple[int, ...]
 
 
 class Share(NamedTuple):
-    """A number of claims, and the share of them that meets a condition, with a 95% interval."""
+    """A number of claims, and the share of them that meets a condition, with its 95% interval."""
 
     claims: int
     share: float | None
@@ -677,10 +707,10 @@ class Share(NamedTuple):
 
     @classmethod
     def of(cls, matches: Sequence[str], hits: Sequence[bool], seed: int) -> Share:
-        """Return the share with its interval over matches.
+        """Return the share of ``hits`` that are true, and its interval over resampled matches.
 
-        If the share is 0 or 1, the interval is the one-sided 97.5% interval for independent trials,
-        one per match.
+        If the share is 0 or 1, resampling does not work. The interval is then the one-sided 97.5%
+        interval of a share in independent trials, with one trial for each match.
         """
         figure = Mean.of([float(hit) for hit in hits], matches, seed)
         ci = figure.ci
@@ -691,16 +721,17 @@ class Share(NamedTuple):
 
 
 def share_of(claims: Sequence[TestedList | FirstClaim], verdict: str, seed: int) -> Share:
-    """Return the share of claims that have this verdict."""
+    """Return the share of the claims that have the given verdict."""
     matches = [claim.match_id for claim in claims]
     return Share.of(matches, [claim.verdict == verdict for claim in claims], seed)
 
 
 def source_shares(lists: Sequence[TestedList], seed: int) -> dict[str, dict[str, Share]]:
-    """Return the shares of verdicts for each source's lists, in the order of `SOURCES`.
+    """Return, for each of `SOURCES`, what shares of its claims have certain results.
 
-    ``any_of_a_ball`` is the share of balls for which at least one list is supported. ``surely`` is
-    the share of lists whose own p-value is at most `_SURELY`.
+    ``supported`` and ``contradicted`` are the shares of claims with this verdict. ``any_of_a_ball``
+    is the share of balls that have at least one supported claim. ``surely`` is the share of claims
+    whose own p-value is at most `_SURELY`.
     """
     shares = {}
     for source in SOURCES:
@@ -719,9 +750,9 @@ def source_shares(lists: Sequence[TestedList], seed: int) -> dict[str, dict[str,
 
 
 def evenness(p_values: Sequence[float]) -> dict[str, float]:
-    """Return the distance and the p-value of a Kolmogorov–Smirnov test for uniform p-values.
+    """Test by a Kolmogorov–Smirnov test whether p-values have a uniform distribution.
 
-    The p-value is asymptotic.
+    Return the distance of the test and its asymptotic p-value.
     """
     ordered = np.sort(p_values)
     steps = np.arange(len(ordered) + 1) / len(ordered)

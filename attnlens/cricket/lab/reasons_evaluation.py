@@ -1,14 +1,15 @@
-"""Measure whether the contributions of reasons are calibrated on held-out balls.
+"""Measure on held-out balls whether the contributions of reasons are calibrated.
 
-For each group of inputs, a page says how far the group moves an outcome from its usual probability.
-Here these contributions are measured in log-odds. They sum to the log-odds of the prediction minus
-the usual log-odds. The contributions are the Shapley values of every group except the scoreboard.
-The scoreboard's contribution is the model's log-odds from the scoreboard alone minus the usual
-log-odds.
+A reason is a group of inputs, such as the bowler's record. The page of a ball says how far each
+group moves an outcome from its usual probability. Here, these contributions are in log-odds. They
+sum to the log-odds of the prediction minus the usual log-odds. The contribution of the scoreboard
+is the model's log-odds from the scoreboard alone minus the usual log-odds. The contributions of all
+other groups are Shapley values.
 
-A group's slope is the coefficient of its contribution in a logistic regression of the outcome, with
-all other contributions and the usual log-odds as a fixed offset. A slope of 1 means that the
-contribution is calibrated; a slope of 0.5 means that it is twice as large as it should be.
+The slope of a group comes from a logistic regression of the outcome. It is the coefficient of the
+group's contribution. All other contributions and the usual log-odds are a fixed offset. A slope of
+1 means that the contribution is calibrated. A slope of 0.5 means that the contribution is twice as
+large as it should be.
 """
 
 from __future__ import annotations
@@ -49,11 +50,11 @@ from attnlens.render.canvas import Page, terminal_page
 from attnlens.render.numbers import rounded_all
 
 BALLS: Final = 6600
-"""The default number of held-out balls."""
+"""The default number of held-out balls in the sample."""
 
 ALL_KINDS: Final = "all"
 STACKED: Final = "stacked"
-"""The row for all outcomes of `REASON_OUTCOMES` together."""
+"""The name of the row for all outcomes of `REASON_OUTCOMES` together."""
 
 REASON_OUTCOMES: Final = ("0", "1", "4", "6", "W")
 """The outcomes for which slopes are measured."""
@@ -62,11 +63,12 @@ _SCOREBOARD: Final = "scoreboard"
 _COLUMNS: Final = [OUTCOME_INDEX[outcome] for outcome in REASON_OUTCOMES]
 _NEWTON_STEPS: Final = 50
 _GRID_ERRORS, _GRID_POINTS = 6, 121
-"""The half-width, in standard errors, and the number of points of the grid for resampled slopes."""
+"""The slopes of resampled matches are found on a grid around the slope. These are the half-width of
+the grid, in standard errors, and its number of points."""
 
 
 def log_odds_of_each(probabilities: Floats) -> Floats:
-    """Return the log-odds of each outcome against all others, in the same shape."""
+    """Return the log-odds of each outcome against all others. The shape is that of the argument."""
     odds: Floats = np.log(probabilities) - np.log1p(-probabilities)
     return odds
 
@@ -74,10 +76,11 @@ def log_odds_of_each(probabilities: Floats) -> Floats:
 def parts_from_usual(
     predictor: TrainedPredictor, window: BallWindow
 ) -> tuple[dict[str, Floats], Floats]:
-    """Return each group's contribution to the log-odds, and the log-odds of the prediction.
+    """Return the contribution of each group to the log-odds, and the log-odds of the prediction.
 
-    The contributions are relative to the usual log-odds. Both results are ``(11,)``, the first by
-    group. The groups are those of `attnlens.cricket.explain.claims.contributions_of`.
+    The contributions are a dict by group. Each of them is ``(11,)``, and so are the log-odds. The
+    contributions sum to the log-odds of the prediction minus the usual log-odds. The groups are
+    those of `attnlens.cricket.explain.claims.contributions_of`.
     """
     past, names = len(window.past), [name for name in KNOWLEDGE if name != _SCOREBOARD]
 
@@ -99,12 +102,13 @@ class ReasonSample:
     """Sampled balls, and the contributions to their predictions.
 
     Attributes:
-        parts: for each group, the contributions to the log-odds of `REASON_OUTCOMES`,
-            ``(ball, 5)``. They are 0 if the ball has no past ball in the group, or the player has
-            no record.
-        odds: the log-odds of the prediction ``(ball, 5)``.
-        came: whether each outcome occurred ``(ball, 5)``.
-        match, kind: the number of the match and the kind of cricket of each ball ``(ball,)``.
+        parts: for each group, its contributions to the log-odds of `REASON_OUTCOMES`
+            ``(ball, 5)``. They are 0 for a ball that has no past ball in the group, or whose player
+            has no record.
+        odds: the log-odds of the predictions ``(ball, 5)``.
+        came: whether each of these outcomes occurred ``(ball, 5)``.
+        match: the number of each ball's match ``(ball,)``.
+        kind: the kind of cricket of each ball ``(ball,)``.
     """
 
     parts: dict[str, Floats]
@@ -116,7 +120,7 @@ class ReasonSample:
 
 @one_thread()
 def sample_reasons(held: HeldOut, balls: int, seed: int, report: Report = silent) -> ReasonSample:
-    """Sample held-out balls and compute every group's contribution for each ball.
+    """Sample held-out balls, and compute the contribution of every group to each prediction.
 
     Raises:
         InputError: no held-out ball has an outcome.
@@ -148,25 +152,28 @@ def sample_reasons(held: HeldOut, balls: int, seed: int, report: Report = silent
 
 
 _KINDS: Final = (*KINDS[:2], "women's")
-"""The kinds of cricket with a row; women's internationals and women's leagues are combined."""
+"""The kinds of cricket in the rows. Women's internationals and women's leagues are one kind
+here."""
 
 
 def slope_of(
     came: Flags, part: Floats, odds: Floats, match: Integers, *, seed: int = SEED
 ) -> tuple[float, tuple[float, float] | None] | None:
-    """Return the slope of the outcome on one contribution, and its 95% interval over matches.
+    """Return the slope of the outcome on one group's contribution, and its 95% interval.
 
-    The logistic regression has one coefficient and no intercept: the log-odds are ``odds - part +
-    slope * part``. Whole matches are resampled. For each resample, the root of the score is found
-    by interpolation on a grid.
+    The logistic regression has one coefficient and no intercept: the log-odds of the outcome are
+    ``odds - part + slope * part``. For the interval, whole matches are resampled. In each resample,
+    the slope at which the score is 0 is found by interpolation on a grid.
 
     Args:
-        came, part, odds, match: one value per row, ``(row,)``; ``odds`` is that of the whole
-            prediction.
+        came: whether the outcome occurred ``(row,)``.
+        part: the contribution of the group ``(row,)``.
+        odds: the log-odds of the prediction ``(row,)``, which include the contribution.
+        match: the number of the match ``(row,)``.
 
     Returns:
-        The slope and its interval, or ``None`` if no contribution differs from 0. The interval is
-        ``None`` if all rows with a contribution are from one match.
+        The slope and its interval, or ``None`` if all contributions are 0. The interval is ``None``
+        if all rows with a contribution are from one match.
     """
     rows = part != 0
     if not rows.any():
@@ -175,7 +182,10 @@ def slope_of(
     match = np.unique(match[rows], return_inverse=True)[1].astype(np.int64)
 
     def score(slope: float) -> tuple[Floats, float]:
-        """Return the score by match ``(match,)``, and the Fisher information."""
+        """Return the score, as a sum for each match ``(match,)``, and the Fisher information.
+
+        The score is the derivative of the log-likelihood.
+        """
         expected = 1 / (1 + np.exp(-(offset + slope * part)))
         information = float((part**2 * expected * (1 - expected)).sum())
         by_match: Floats = np.bincount(match, part * (came - expected)).astype(float)
@@ -208,8 +218,8 @@ def reasons_evaluation(
 ) -> Json:
     """Return the JSON result of ``attnlens lab evaluate --reasons``.
 
-    ``rows`` has, for every reason, kind of cricket and outcome, the slope, its interval, and the
-    number of balls with a contribution of that reason.
+    ``rows`` has one row for every reason, kind of cricket and outcome. A row has the slope, its
+    interval, and the number of balls to which the reason contributes.
     """
     sampled = sample_reasons(held, balls, seed, report)
     outcomes: dict[str, list[int]] = {STACKED: list(range(len(REASON_OUTCOMES)))}
@@ -247,10 +257,11 @@ def reasons_evaluation(
 
 
 def calibration_file(path: str, sha256: str) -> Json:
-    """Read the calibration file of the weights with this digest.
+    """Read a calibration file, to which slopes will be added.
 
     Raises:
-        InputError: there is no such file, or it is for other weights.
+        InputError: ``path`` is not a calibration file, or it is for weights with another digest
+            than ``sha256``.
     """
     try:
         table: Json = json.loads(Path(path).read_bytes())
@@ -269,10 +280,10 @@ def calibration_file(path: str, sha256: str) -> Json:
 
 
 def reasons_table(document: Json) -> Json:
-    """Return the member ``reasons`` of a calibration file: the slope of each reason.
+    """Return the member ``reasons`` of a calibration file, which has the slope of each reason.
 
-    The slopes are over all kinds of cricket and all outcomes. See
-    `attnlens.cricket.predictor.calibration`.
+    A slope is for all kinds of cricket and all outcomes together.
+    `attnlens.cricket.predictor.calibration` describes the file.
     """
     slopes = {}
     for row in document["rows"]:

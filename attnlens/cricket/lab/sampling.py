@@ -1,7 +1,8 @@
-"""Samples of balls, their predictions, and predictions with a scrambled past.
+"""Samples of balls, their predictions, and their predictions from a scrambled past.
 
-Scrambling permutes the outcomes (with the flags for wicket and boundary) among all past balls of a
-query. Positions, players, scoreboards and the past of other queries do not change.
+To scramble the past of a ball, the outcomes of its past balls are permuted, together with their
+flags for wicket and boundary. The positions, players and scoreboards of the past balls do not
+change, and neither does the past of other balls.
 """
 
 from __future__ import annotations
@@ -29,19 +30,19 @@ Hook = Callable[[int], AbstractContextManager[Any]]
 E = TypeVar("E", bound=Encoded)
 
 BEFORE: Final = RECENT + 1
-"""A sampled ball has at least this number of balls before it."""
+"""The smallest number of balls before a sampled ball, by default."""
 
 _INNINGS_PER_BATCH: Final = 32
 _BALLS_PER_INNINGS: Final = 2
-"""The average number of balls sampled per innings; more innings are more informative than
-more balls.
+"""The number of balls that are sampled from an innings, on average. It is small, because balls from
+other innings are more informative than more balls from the same innings.
 """
 
 _ROWS_PER_BATCH: Final = 40
 
 
 def has_outcome(encoded: Encoded, position: int) -> bool:
-    """Return whether the outcome of a ball is known."""
+    """Return whether the outcome of the ball at ``position`` is known."""
     return bool(encoded.arrays.outcome[position] >= 0)
 
 
@@ -53,10 +54,14 @@ def sample(
     *,
     before: int = BEFORE,
 ) -> list[tuple[int, int]]:
-    """Sample balls, with equal probability, from those with at least ``before`` balls before them.
+    """Sample balls with equal probability.
+
+    They are chosen from the balls that have at least ``before`` balls before them and for which
+    ``fits`` returns true.
 
     Returns:
-        For each ball, a row of ``innings`` and the position of the ball in it, from 0.
+        For each ball, an index into ``innings`` and the position of the ball in that innings. Both
+        count from 0.
     """
     fitting = [
         (row, position)
@@ -70,10 +75,11 @@ def sample(
 
 
 def sample_balls(innings: Sequence[E], balls: int, seed: int) -> list[tuple[E, list[int]]]:
-    """Sample balls with at least `BEFORE` balls before them, as innings and positions.
+    """Sample balls that have at least `BEFORE` balls before them.
 
-    About `_BALLS_PER_INNINGS` balls are drawn from each innings if there are enough innings. No
-    ball is drawn twice. Fewer than ``balls`` are returned only if no more are available.
+    Return the chosen innings, and the positions of the chosen balls in each of them. If there are
+    enough innings, about `_BALLS_PER_INNINGS` balls are drawn from each chosen innings. No ball is
+    drawn twice. If fewer than ``balls`` balls are available, all of them are returned.
     """
     generator = np.random.default_rng(seed)
     long_enough = [encoded for encoded in innings if len(encoded.arrays) > BEFORE]
@@ -94,13 +100,14 @@ def sample_balls(innings: Sequence[E], balls: int, seed: int) -> list[tuple[E, l
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeadSample:
-    """Sampled balls, in batches with a few queries per innings.
+    """Sampled balls, in batches with a few queries for each innings. A row is a sampled ball.
 
     Attributes:
-        sampled: for each batch, which queries are sampled balls rather than padding
-            ``(innings, query)``.
-        outcomes, matches: the actual outcome and the match of each row ``(row,)``.
-        places: the number of the innings and the ball of each row, from 1.
+        sampled: for each batch, a mask ``(innings, query)`` that is true for the queries that are
+            sampled balls and false for padding.
+        outcomes: the actual outcome of each row ``(row,)``.
+        matches: the id of each row's match ``(row,)``.
+        places: for each row, the number of the innings and the number of the ball, from 1.
     """
 
     batches: tuple[Batch, ...]
@@ -114,7 +121,7 @@ class HeadSample:
 
 
 def batches_of(chosen: Sequence[tuple[Encoded, list[int]]]) -> HeadSample:
-    """Arrange sampled balls in batches. Innings of similar length are in the same batch."""
+    """Arrange sampled balls in batches, so that innings of similar length are in the same batch."""
     ordered = sorted(chosen, key=lambda pair: len(pair[0].arrays))
     batches, sampled = [], []
     outcomes: list[Integers] = [np.zeros(0, np.int64)]
@@ -136,15 +143,15 @@ def batches_of(chosen: Sequence[tuple[Encoded, list[int]]]) -> HeadSample:
 
 
 def of_each(value: Any, rows: Tensor) -> Any:
-    """Select balls of each innings in a nested structure of tensors ``(innings, ball, ...)``.
+    """Select some balls of each innings from every tensor ``(innings, ball, ...)`` of a structure.
 
-    ``rows`` ``(innings, query)`` has the positions of the balls.
+    ``rows`` is the positions of these balls ``(innings, query)``.
     """
     return mapped(value, lambda tensor: tensor[torch.arange(len(rows))[:, None], rows])
 
 
 def encoded_past(model: FullModel, sample: HeadSample) -> list[tuple[Tensor, Tensor]]:
-    """Encode the past balls of each batch once, since interventions on heads do not change them.
+    """Encode the past balls of each batch. Interventions on heads do not change these vectors.
 
     Returns:
         For each batch, the vectors of the balls ``(innings, ball, hidden_dim)`` and of the overs
@@ -171,8 +178,8 @@ def probabilities(
 ) -> Floats:
     """Return the outcome probabilities of every sampled ball, ``(row, outcome)``.
 
-    ``past`` is the result of `encoded_past` for the same model and sample. Batch ``n`` runs under
-    ``hook(n)``.
+    ``past`` is the result of `encoded_past` for the same model and sample. The forward pass of the
+    batch with the number ``n`` runs inside the context manager ``hook(n)``.
     """
     parts = [np.zeros((0, model.sizes.outcomes))]
     for number, (batch, flags) in enumerate(zip(sample.batches, sample.sampled, strict=True)):
@@ -184,7 +191,10 @@ def probabilities(
 
 
 def log_probabilities(model: FullModel, arrays: InningsArrays, *, past: bool = True) -> Floats:
-    """Return log-probabilities ``(ball, outcome)`` of an innings, with or without the past."""
+    """Return the log-probabilities ``(ball, outcome)`` of an innings.
+
+    If ``past`` is false, all past balls are hidden.
+    """
     batch, _ = training_batch([arrays])
     sequence = batch["sequence"]
     if not past:
@@ -199,12 +209,13 @@ def log_probabilities(model: FullModel, arrays: InningsArrays, *, past: bool = T
 def scrambled_probabilities(
     model: FullModel, arrays: InningsArrays, positions: Sequence[int], orders: Sequence[Integers]
 ) -> Floats:
-    """Return probabilities ``(ball, order, outcome)`` of balls whose past outcomes are permuted.
+    """Return the probabilities ``(ball, order, outcome)`` of balls with a scrambled past.
 
     Args:
-        positions: the balls, from 0; each has a past.
-        orders: one array ``(order, position)`` per ball, with the same number of orders for each.
-            Past ball ``j`` gets the outcome of past ball ``orders[j]``.
+        positions: the positions of the balls in the innings, from 0. Each ball has past balls.
+        orders: for each ball, an array ``(order, past)`` of permutations of its past balls. In a
+            permutation ``order``, past ball ``j`` gets the outcome of past ball ``order[j]``. Every
+            ball has the same number of permutations.
     """
     each = len(orders[0]) if len(orders) else 0
     step = max(1, _ROWS_PER_BATCH // max(each, 1))
@@ -218,13 +229,17 @@ def scrambled_probabilities(
 
 
 def scrambled(arrays: InningsArrays, positions: Sequence[int], orders: Sequence[Integers]) -> Batch:
-    """Build a batch with one row for each order of each ball; each row has one query."""
+    """Build the batch for `scrambled_probabilities`.
+
+    It has one row for each permutation of each ball. The ball is the only query of the row.
+    """
     length = max(positions) + 1
     innings = [truncate(arrays, length)]
     ball_columns = balls(innings, length)
     query = np.repeat(np.asarray(positions), [len(order) for order in orders])
     rows = len(query)
-    # The order beyond a ball's own past does not matter, since those balls are not visible.
+    # A row may have balls that are not in the ball's own past. They are not visible, so their order
+    # does not matter.
     order = np.tile(np.arange(length - 1), (rows, 1))
     row = 0
     for position, ball_orders in zip(positions, orders, strict=True):
@@ -235,11 +250,17 @@ def scrambled(arrays: InningsArrays, positions: Sequence[int], orders: Sequence[
     queries = torch.from_numpy(query)
 
     def past_rows(value: Tensor) -> Tensor:
-        """Repeat the past balls for each row: ``(1, length, ...) -> (row, length - 1, ...)``."""
+        """Repeat the past balls for each row.
+
+        ``value`` is ``(1, length, ...)``, and the result is ``(row, length - 1, ...)``.
+        """
         return value[:, :-1].expand(rows, length - 1, *value.shape[2:])
 
     def query_rows(value: Tensor) -> Tensor:
-        """Return the query balls, one per row: ``(1, length, ...) -> (row, 1, ...)``."""
+        """Select the query of each row.
+
+        ``value`` is ``(1, length, ...)``, and the result is ``(row, 1, ...)``.
+        """
         return value[0, queries][:, None]
 
     past = mapped(past_side(innings, length), past_rows)
@@ -266,7 +287,11 @@ SCRAMBLES: Final = 5
 def wider_sample(
     model: FullModel, innings: Sequence[Encoded], balls: int, seed: int, report: Report
 ) -> Json:
-    """Return mean log-losses of a sample of balls, and what hiding or scrambling the past costs."""
+    """Measure the log-losses of a sample of balls with and without their past.
+
+    Return four means: the log-loss with the past, the log-loss with all past balls hidden, the
+    difference of these two, and the increase of the log-loss if the past is scrambled.
+    """
     positions_of: dict[int, list[int]] = {}
     for row, position in sample(innings, balls, seed, before=1):
         positions_of.setdefault(row, []).append(position)
@@ -293,5 +318,5 @@ def wider_sample(
 
 
 def permutations(generator: np.random.Generator, count: int) -> NDArray[np.int64]:
-    """Return `SCRAMBLES` random orders of ``count`` past balls, ``(SCRAMBLES, count)``."""
+    """Return `SCRAMBLES` random permutations of ``count`` past balls ``(SCRAMBLES, count)``."""
     return np.stack([generator.permutation(count) for _ in range(SCRAMBLES)])

@@ -1,7 +1,7 @@
 """Simulate T20 matches of an invented league with a seeded generator.
 
-Every delivery is drawn from log-odds of the outcome classes; ``docs/predictor.md`` has the
-equations. Matches can also be played by planted rules, whose true effects are known.
+The outcome of every delivery is drawn from log-odds. ``docs/predictor.md`` has the equations.
+Matches can also be played by planted rules, whose true effects are known.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from attnlens.files import Json, check_writable, write_text, written_beside
 Choice = TypeVar("Choice")
 
 KINDS: Final = ("caught", "bowled", "lbw", "run out", "stumped", "caught and bowled", "hit wicket")
-"""The kinds of dismissal that are simulated; the rarest real kinds are left out."""
+"""The kinds of dismissal that are simulated. The rarest kinds are left out."""
 
 _KEEPER_CATCHES: Final = 3.0
 _DISMISSALS: Final = {kind: league.RATES["dismissals"][kind] for kind in KINDS}
@@ -57,8 +57,8 @@ _LEG_BYES: Final = _run_shares("leg_bye_runs", 4)
 _RUN_OUT_RUNS: Final = _run_shares("run_out_runs", 6)
 
 Event = tuple[int, int, dict[str, int], tuple[Wicket, ...]]
-"""The batter's runs, the extras, the extras by kind, and the wickets, as in
-``InningsDraft.add``.
+"""The details of a delivery: the batter's runs, the sum of the extras, the extras by kind, and the
+wickets. These are arguments of ``InningsDraft.add``.
 """
 
 
@@ -71,7 +71,7 @@ def event_of(
     fielding: league.TeamRates,
     free_hit: bool,
 ) -> Event:
-    """Draw the details of a delivery with this outcome class.
+    """Draw the details of a delivery whose outcome class is ``outcome``.
 
     On a free hit, a batter can only be run out.
     """
@@ -119,8 +119,8 @@ def _fielders(rng: Random, kind: str, bowler: Player, side: league.TeamRates) ->
 
 
 def pick(rng: Random, weights: Mapping[Choice, float]) -> Choice:
-    """Draw one key, with a probability in proportion to its weight."""
-    # Only Random.random is promised to give the same numbers in every Python.
+    """Draw one of the keys. The probability of a key is proportional to its weight."""
+    # Python guarantees only for Random.random that all its versions give the same numbers.
     point = rng.random() * sum(weights.values())
     for choice, weight in weights.items():
         point -= weight
@@ -134,21 +134,23 @@ _WICKETS: Final = 10
 _SUPER_OVER_WICKETS: Final = 2
 
 _FIRST_DAY = datetime.date(2024, 1, 1)
-_DAYS = 700  # all days are in the past
+_DAYS = 700  # small enough that no simulated day is in the future
 _BATS_AFTER_TOSS = 0.47
 _LAST_OVER = OVERS - 1
-# The share of innings with each number of bowlers, approximately as in real innings.
+# For each number of bowlers, the share of innings in which so many bowl, as in real matches.
 _BOWLERS_USED = {5: 0.2, 6: 0.55, 7: 0.25}
 _ALIKE: league.Row = (0.0,) * len(league.GROUPS)
 
 
 @dataclass(frozen=True)
 class Simulated:
-    """A match as a reader would return it.
+    """A simulated match.
 
     Attributes:
-        elevens: the players of each team, in batting order.
-        ruled: the effect of the planted rules on each delivery, in order; empty without rules.
+        match: the match, as a reader of match files would return it.
+        elevens: the eleven players of each team, in batting order.
+        ruled: the effect of the planted rules on each delivery, in order. It is empty if the match
+            was not played by planted rules.
     """
 
     match: Match
@@ -157,21 +159,22 @@ class Simulated:
 
 
 def simulate_match(seed: int) -> Match:
-    """Return one simulated match; see `simulate`."""
+    """Return the match that `simulate` plays with this seed."""
     return simulate(seed).match
 
 
 def simulate(seed: int, *, rules: tuple[PlantedRule, ...] = ()) -> Simulated:
-    """Return one T20 match of the invented league; the same seed gives the same match.
+    """Play one T20 match of the invented league. The same seed gives the same match.
 
-    The league's players and their true rates are the same for every seed. Matches are dated one day
-    apart, in the order of their seeds, and the dates repeat after 700 seeds. A tie is settled by
-    super overs.
+    The players of the league and their abilities are the same for every seed. Each seed is dated
+    one day after the seed before it, and the dates start again after 700 seeds. If a match is tied,
+    super overs decide it.
 
     Args:
-        seed: 0 or more.
-        rules: planted rules, see `attnlens.cricket.lab.league`. With planted rules, all players,
-            grounds and days are alike, and past balls have no other effect.
+        seed: a number that is at least 0.
+        rules: the planted rules, which `attnlens.cricket.lab.league` describes. If there are any,
+            all players, grounds and days are alike, and past balls have no effect except that of
+            the rules.
     """
     rng = Random(seed)
     shuffled = sorted(league.TEAMS, key=lambda _: rng.random())
@@ -192,7 +195,7 @@ def simulate(seed: int, *, rules: tuple[PlantedRule, ...] = ()) -> Simulated:
         last = play.drafts[-1]
         bowled_last = first if last.batting_team == second.name else second
         batted_last = second if bowled_last is first else first
-        # The side that batted second in one super over bats first in the next.
+        # The side that batted second bats first in the next super over.
         play.innings(batted_last, bowled_last, super_over=True)
         play.innings(bowled_last, batted_last, super_over=True)
         pair = play.drafts[-2:]
@@ -240,7 +243,7 @@ class _Play:
     def innings(
         self, batting: league.TeamRates, bowling: league.TeamRates, super_over: bool = False
     ) -> None:
-        """Play the next innings; every second innings is a chase."""
+        """Play the next innings of the match. The second innings of each pair is a chase."""
         rng = self.rng
         number = len(self.drafts) + 1
         target = self.drafts[-1].total + 1 if number % 2 == 0 else None
@@ -317,8 +320,7 @@ def _next_bowler(
             continue
         left = {other: _OVERS_PER_BOWLER - done for other, done in bowled.items()}
         left[bowler] -= 1
-        # A bowler may not bowl two successive overs, so each bowler can bowl at most every other
-        # over.
+        # A bowler may not bowl two successive overs, so he can bowl at most every other over.
         capacity = sum(
             min(count, overs_after // 2 if other == bowler else (overs_after + 1) // 2)
             for other, count in left.items()
@@ -338,21 +340,21 @@ def save_simulated(
     file_format: str | None = None,
     report: Callable[[int], None] = lambda _: None,
 ) -> None:
-    """Simulate matches and write them.
+    """Simulate matches and write them to a file.
 
-    If ``out`` ends in .csv or .json, it holds one match. For .csv, ``<stem>_info.csv`` is
-    written next to it. If ``out`` ends in .zip, it is an archive of any number of matches. The
-    output gets its name only when it is complete.
+    If the name ``out`` ends in .csv or .json, only one match can be written. For .csv, a second
+    file ``<stem>_info.csv`` is written next to it. If the name ends in .zip, any number of matches
+    are written into this archive. The file appears under its name only when it is complete.
 
     Args:
-        seeds: the seed of each match, 0 or more.
-        file_format: ``csv2`` or ``json``. By default, the ending of ``out`` decides; the default
-            for .zip is ``csv2``.
-        report: called after each match with the number of finished matches.
+        seeds: the seeds of the matches. A seed is at least 0.
+        file_format: ``csv2`` or ``json``. By default, the ending of ``out`` decides the format. For
+            .zip, the default is ``csv2``.
+        report: a function that is called after each match with the number of matches so far.
 
     Raises:
-        InputError: ``out`` has another ending, can hold only one match but several are requested,
-            does not match the format, or cannot be written.
+        InputError: ``out`` cannot be written, or its ending is unknown or does not fit
+            ``file_format``. Several matches were requested, but ``out`` can have only one match.
     """
     path = Path(out)
     suffix = path.suffix.lower()
@@ -383,7 +385,7 @@ def save_simulated(
 
 
 def _member(name: str) -> zipfile.ZipInfo:
-    """Return a zip member with a fixed time, so that the same matches give the same bytes."""
+    """Return a zip member. Its time is fixed, so that the same matches give the same bytes."""
     member = zipfile.ZipInfo(name, _FIRST_DAY_OF_ZIP)
     member.compress_type = zipfile.ZIP_DEFLATED
     member.external_attr = 0o644 << 16
@@ -410,14 +412,16 @@ _MAX_FIELDERS = 3
 def write_match(
     match: Match, path: str | os.PathLike[str], *, elevens: Elevens | None = None
 ) -> None:
-    """Write a match as Cricsheet JSON 1.1.0 or as CSV2 2.3.0, by the suffix of ``path``.
+    """Write a match in a format of Cricsheet: JSON 1.1.0 or CSV2 2.3.0.
 
-    CSV2 also writes ``<stem>_info.csv`` in the same folder. Each file is written under a temporary
-    name and then renamed, the info first, so that a reader never sees an incomplete match. JSON has
-    no match id; readers use the stem of the file's name.
+    The format is JSON if ``path`` ends in .json, and CSV2 otherwise. With CSV2, a second file
+    ``<stem>_info.csv`` is written in the same folder, before the file with the balls. Each file is
+    written under a temporary name and then renamed, so that a reader never sees an incomplete
+    match. A JSON file has no match id, so readers use the stem of its name as the id.
 
     Args:
-        elevens: the players of each team; without it, the players who batted or bowled.
+        elevens: the eleven players of each team. By default, the file names only the players who
+            batted or bowled.
 
     Raises:
         InputError: the files cannot be written.
@@ -432,9 +436,9 @@ def write_match(
 def texts_of(
     match: Match, form: str, stem: str, *, elevens: Elevens | None = None
 ) -> dict[str, str]:
-    """Return the text of each file of a match by file name, the file with the balls first.
+    """Return the texts of the files of a match, by file name. The file with the balls comes first.
 
-    ``form`` is ``json`` or ``csv2``.
+    ``form`` is the format: ``json`` or ``csv2``.
     """
     info = _info(match, elevens or sides_of(match))
     if form == "json":
@@ -474,7 +478,7 @@ def _info(match: Match, sides: Elevens) -> Json:
 
 
 def _info_rows(match: Match, info: Json) -> Iterator[Sequence[str]]:
-    # The rows of other keys, by the key after which they are written.
+    # Further rows of the file, by the key of the row after which they are written.
     following: dict[str, list[tuple[str, ...]]] = {
         "balls_per_over": [("team", team) for team in info["teams"]],
         "season": [("date", date.replace("-", "/")) for date in info["dates"]],
@@ -511,7 +515,7 @@ def _innings_rows(match: Match) -> Iterator[tuple[str, ...]]:
 
 
 def _target(innings: Innings) -> tuple[int | None, str | None]:
-    """Return the target's runs and its overs as written in a file (49 balls are 8.1)."""
+    """Return the runs of the target, and its overs as a file writes them: 49 balls are 8.1."""
     target = innings.set_later or Facts.not_none(runs=innings.target, balls=innings.target_balls)
     if "balls" not in target:
         return target.get("runs"), None
@@ -587,7 +591,7 @@ def _delivery(ball: Delivery) -> Json:
 
 
 def sides_of(match: Match) -> dict[str, tuple[Player, ...]]:
-    """Return the players who batted or bowled for each team."""
+    """Return, for each team, the players who batted or bowled."""
     sides: dict[str, dict[Player, None]] = {team: {} for team in match.teams}
     for innings in match.innings:
         batting = sides.setdefault(innings.batting_team, {})
@@ -599,7 +603,7 @@ def sides_of(match: Match) -> dict[str, tuple[Player, ...]]:
 
 
 def registry_of(match: Match, sides: Elevens) -> dict[str, str]:
-    """Return the id of every player who has one, by name, in alphabetical order."""
+    """Return the ids of the players who have one, by their names. The names are in order."""
     listed = (*sides.values(), *sides_of(match).values())
     people = {player for side in listed for player in side}
     balls = (ball for innings in match.innings for ball in innings.deliveries)
@@ -608,7 +612,7 @@ def registry_of(match: Match, sides: Elevens) -> dict[str, str]:
 
 
 def text_of(rows: Iterable[Sequence[str]]) -> str:
-    """Return rows as CSV text, with the line ends that Cricsheet uses."""
+    """Return rows as CSV text. The line ends are those that Cricsheet uses."""
     text = io.StringIO(newline="")
     csv.writer(text, lineterminator="\n").writerows(rows)
     return text.getvalue()

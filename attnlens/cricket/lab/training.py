@@ -55,7 +55,7 @@ from attnlens.errors import InputError
 
 _VALIDATION_SHARE = 0.1
 _MAX_NAMED_MATCHES: Final = 8
-"""The maximum number of left-out matches that the report names."""
+"""The largest number of left-out matches whose names are reported."""
 
 _NO_VALIDATION = (
     "give the same day to --train-until and --validate-until to train without validation"
@@ -64,7 +64,7 @@ _NO_VALIDATION = (
 R = TypeVar("R", bound=Schedule)
 KINDS: Final = ("int", "float")
 _FIXED: Final = ("outcomes", "happened", "features", "context", "tokens")
-"""Sizes that are determined by a model's features and tokens."""
+"""The sizes that cannot be set, because the model's features and tokens determine them."""
 
 _MAX_SIZE: Final = 4096
 _MAX_VALUE: Final = 1e9
@@ -73,8 +73,8 @@ _BOUNDS: Final[Mapping[str, tuple[float, float]]] = {
     **dict.fromkeys(("average", "dropout"), (0, 0.9999)),
     **dict.fromkeys(("seed", "warm_up"), (0, _MAX_VALUE)),
 }
-"""The valid ranges of settings. By default, shares to hide are from 0 to 1, integers start
-at 1, and other numbers start at 0.
+"""The ranges of settings. A setting that is not listed has the default range of its kind: from 0 to
+1 for a share of hidden inputs, from 1 for an integer, and from 0 for another number.
 """
 
 
@@ -83,9 +83,9 @@ class ModelKind(Generic[R]):
     """The settings of one kind of model.
 
     Attributes:
-        recipe: the class of the hyperparameters.
-        sizes: the class of the sizes.
-        scales: the default number of heads of each scale; empty for a model without scales.
+        recipe: the class of the model's hyperparameters.
+        sizes: the class of the model's sizes.
+        scales: the default number of heads of each scale. It is empty for a model without scales.
     """
 
     recipe: type[R]
@@ -106,11 +106,11 @@ class ModelKind(Generic[R]):
 def recipe_and_sizes(
     kind: ModelKind[R], words: Sequence[str], overrides: Mapping[str, float]
 ) -> tuple[R, dict[str, Any]]:
-    """Return the hyperparameters, and the sizes that differ from the default.
+    """Parse settings. Return the hyperparameters, and the sizes that differ from the default.
 
     Args:
-        words: texts such as ``learning_rate=0.001`` or ``heads.medium=8``.
-        overrides: further settings, by name.
+        words: the settings, such as ``learning_rate=0.001`` or ``heads.medium=8``.
+        overrides: further settings by name, which take precedence.
 
     Raises:
         InputError: a name is not a setting, or its value is invalid.
@@ -156,17 +156,20 @@ def _checked(name: str, value: Any, kind: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class TrainingPlan:
-    """The data of a training run.
+    """The matches, sizes and teacher of a training run.
 
     Attributes:
-        train_until: the last day of training; if ``None``, the last tenth of the days is used for
-            validation.
-        validate_until: the last day of validation; if ``None``, the last day of the matches. If it
-            equals ``train_until``, there is no validation and no early stopping.
-        sizes: the fields of `Sizes` that differ from the default (for overs, from `SMALL`).
-        teacher: ``boosted_trees`` or ``None``; only for the predictor of balls.
-        head_balls: the number of balls sampled to name the heads; three times as many are sampled
-            for the effects of hiding. Only for the predictor of balls.
+        train_until: the last day of the matches to train on. If it is ``None``, the last tenth of
+            the days is for validation.
+        validate_until: the last day of the matches to validate on. If it is ``None``, it is the day
+            of the last match. If it equals ``train_until``, there is no validation and no early
+            stopping.
+        sizes: the sizes of the model that differ from the default. The default of the
+            encoder-decoder of overs is `SMALL`.
+        teacher: ``boosted_trees``, or ``None`` for no teacher. Only the predictor of balls can have
+            a teacher.
+        head_balls: the number of balls that are sampled to name the heads of the predictor of
+            balls. Three times as many are sampled to measure the effects of hiding a ball.
     """
 
     train_until: datetime.date | None = None
@@ -186,7 +189,7 @@ def train(
     """Read the matches, compute ratings, train a predictor of balls, and write it to ``out``.
 
     Raises:
-        InputError: there are no matches, or none to train or to validate on.
+        InputError: there are no matches, or none of them is for training or for validation.
         CheckpointError: the saved state belongs to another run.
     """
     if plan.teacher and find_spec("lightgbm") is None:  # fail before the matches are read
@@ -204,7 +207,7 @@ def train(
     loop.report(f"training on {balls} balls, validating on {checked}")
     teacher = None
     if plan.teacher:
-        # The first process fits the trees while the other processes on its machine wait.
+        # While the first process fits the trees, the other processes on its machine wait.
         local = int(os.environ.get("LOCAL_WORLD_SIZE", "1")) if loop.among.count > 1 else 1
         threads = min(torch.get_num_threads() * local, os.cpu_count() or 1)
         teacher = teach(training, seed=recipe.seed, threads=threads, loop=loop)
@@ -249,7 +252,7 @@ def train_overs(
     recipe: OverHyperparameters,
     loop: TrainingLoop,
 ) -> None:
-    """Train the encoder-decoder of overs, as `train` does for the predictor of balls."""
+    """Train the encoder-decoder of overs. The arguments and errors are those of `train`."""
     sizes = OverSizes(**{**SMALL, **plan.sizes})
     split, loop, base = _begun(sources, plan, recipe, loop)
     ratings = Ratings(kinds=RATED)
@@ -280,15 +283,16 @@ TRAINERS: Final[Mapping[str, tuple[ModelKind[Any], Callable[..., None]]]] = {
     "temporal": (ModelKind(Hyperparameters, Sizes, HEADS), train),
     "cricket": (ModelKind(OverHyperparameters, OverSizes, {}), train_overs),
 }
-"""The settings and the training function for each model of ``attnlens lab train``."""
+"""The models of ``attnlens lab train``. Each has its settings and its training function."""
 
 
 @dataclass(frozen=True, slots=True)
 class DateSplit:
-    """The matches of a training plan, split by date.
+    """The matches of a training run, split by date.
 
     Attributes:
-        train_until, validate_until: the last days of training and of validation.
+        train_until: the last day of the matches for training.
+        validate_until: the last day of the matches for validation.
         training: the matches for training.
         used: the matches for training and for validation.
     """
@@ -299,7 +303,7 @@ class DateSplit:
     used: list[Match]
 
     def card(self, recipe: Schedule, fitted: TrainedModel[Any]) -> dict[str, Any]:
-        """Return the card of a checkpoint."""
+        """Return the card of the trained checkpoint: its training dates, settings and losses."""
         return {
             "trained_from": min(match.dates[0] for match in self.training).isoformat(),
             "trained_until": self.validate_until.isoformat(),
@@ -318,7 +322,11 @@ def _begun(
     recipe: Schedule,
     loop: TrainingLoop,
 ) -> tuple[DateSplit, TrainingLoop, BaseModel]:
-    """Return the split, the loop with a hash of the run's data, and the scoreboard's model."""
+    """Prepare a training run.
+
+    Read and split the matches, and fit the model that predicts from the scoreboard alone. The
+    returned loop has a hash of the run's data.
+    """
     split = split_matches(read_dated(sources, loop.report), plan, sources[0])
     played = [
         (
@@ -340,11 +348,12 @@ def _begun(
 def split_matches(matches: Sequence[Match], plan: TrainingPlan, source: str) -> DateSplit:
     """Split matches by date into training and validation.
 
-    Both last days are limited to the day of the last match, so that the card does not state a later
-    day.
+    If a last day of the plan is after the day of the last match, it is replaced by that day.
+    Otherwise the card of the checkpoint would state too late a day.
 
     Raises:
-        InputError: the days are in the wrong order, or leave nothing to train or validate on.
+        InputError: the days of the plan are in the wrong order, or no match is for training or for
+            validation.
     """
     days = sorted({max(match.dates) for match in matches})
     first, last = plan.train_until, plan.validate_until or days[-1]
@@ -380,9 +389,10 @@ def split_matches(matches: Sequence[Match], plan: TrainingPlan, source: str) -> 
 
 
 def read_dated(sources: Sequence[str], report: Report) -> list[Match]:
-    """Read the matches that have a date, oldest first. Each match is read once.
+    """Read the matches that have a date. Return each of them once, oldest first.
 
-    A match is left out and reported if its stated result does not follow from its balls.
+    If the result that a match states does not follow from its balls, the match is left out and
+    reported.
 
     Raises:
         InputError: no match is left.
@@ -417,5 +427,8 @@ def _report_written(out: str | os.PathLike[str], report: Report) -> None:
 
 
 def use_threads(count: int | None, among: int) -> None:
-    """Set torch's number of threads; the default is a process's share of the machine's cores."""
+    """Set the number of torch's threads.
+
+    By default, each of the ``among`` processes gets an equal share of the machine's cores.
+    """
     torch.set_num_threads(count or max(1, (os.cpu_count() or 1) // among))

@@ -25,16 +25,19 @@ from attnlens.files import Floats32, written_beside
 _CPU: Final = torch.device("cpu")
 
 _LONGEST_WAIT: Final = datetime.timedelta(hours=12)
-"""The longest time that other processes wait while the first one fits a teacher or names
-the heads.
+"""The longest time that processes wait for the first process, which fits the teacher and names the
+heads.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Processes:
-    """The number of processes of a run, and this process's rank and device.
+    """The processes of a training run.
 
-    Only the first process writes files.
+    Attributes:
+        rank: the number of this process, from 0. Only the process with the rank 0 writes files.
+        count: the number of all processes.
+        device: the device of this process.
     """
 
     rank: int = 0
@@ -60,7 +63,8 @@ class Processes:
         if self.count == 1:
             return
         parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
-        # A parameter that has no gradient in any process must not be changed by weight decay.
+        # If no process has a gradient for a parameter, its gradient must stay None. With a gradient
+        # of 0, weight decay would change the parameter.
         had = torch.tensor(
             [float(parameter.grad is not None) for parameter in parameters], device=self.device
         )
@@ -68,7 +72,7 @@ class Processes:
             (torch.zeros_like(parameter) if parameter.grad is None else parameter.grad).flatten()
             for parameter in parameters
         ]
-        # All gradients are exchanged at once, since each exchange has a fixed cost.
+        # All gradients are sent together, because each exchange has a fixed cost.
         sizes = [len(parameters), *(parameter.numel() for parameter in parameters)]
         users, *sums = torch.split(self.add_up(torch.cat([had, *gradients])), sizes)
         for parameter, count, total in zip(parameters, users.tolist(), sums, strict=True):
@@ -76,10 +80,10 @@ class Processes:
                 parameter.grad = total.view_as(parameter)
 
     def from_first(self, make: Callable[[], Floats32]) -> Floats32:
-        """Return the array that the first process makes, in every process.
+        """Call ``make`` in the first process only, and return its result in every process.
 
         Raises:
-            InputError: the first process failed.
+            InputError: ``make`` failed in the first process.
         """
         if self.count == 1:
             return make()
@@ -88,14 +92,14 @@ class Processes:
             if self.first:
                 made = [make()]
         finally:
-            # The other processes wait for this call, so it must run even after a failure.
+            # The other processes wait for this call, so it is made even after a failure.
             distributed.broadcast_object_list(made, 0, device=self.device)
         if made[0] is None:
             raise InputError("the first process failed", remedy="see its error message")
         return made[0]
 
     def close(self) -> None:
-        """Wait for the other processes and close the group."""
+        """Wait for the other processes, and end the connection to them."""
         if self.count > 1:
             distributed.barrier()
             distributed.destroy_process_group()
@@ -105,9 +109,9 @@ _ONE_PROCESS: Final = Processes()
 
 
 def processes(device: str = "cpu") -> Processes:
-    """Return the processes of this run, from the environment variables that ``torchrun`` sets.
+    """Return the processes of this run. ``torchrun`` describes them in environment variables.
 
-    On ``cuda`` each process has its own GPU.
+    If ``device`` is ``cuda``, each process has a GPU of its own.
 
     Raises:
         InputError: ``cuda`` is not available, or the processes cannot connect to each other.
@@ -137,28 +141,30 @@ M = TypeVar("M", bound=nn.Module)
 T = TypeVar("T")
 ParameterGroup: TypeAlias = dict[str, list[nn.Parameter] | float]
 Epoch = dict[str, float]
-"""The number ``epoch``, and the losses ``train`` and, with validation, ``validation``."""
+"""The figures of an epoch: its number ``epoch`` and its mean training loss ``train``. If there is
+validation, its mean validation loss is ``validation``."""
 
 _DAMAGE: Final = (
     *(pickle.UnpicklingError, EOFError, OSError, RuntimeError),
     *(AttributeError, LookupError, TypeError, ValueError),
 )
-"""The errors that torch raises for bytes that are not a saved state."""
+"""The errors that torch raises if a file is not a saved state, or is damaged."""
 
 _PARTS: Final = ("model", "best_model", "optimiser", "schedule")
-"""The parts of a run that have a ``state_dict``."""
+"""The attributes of `RunState` that have a ``state_dict``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """The settings that are common to all models.
+    """The hyperparameters that all models have.
 
     Attributes:
-        warm_up: the number of steps in which the learning rate rises. It then falls along a cosine.
-        final: the last learning rate, as a share of ``learning_rate``.
-        clip: the largest norm of the gradient.
+        warm_up: the number of steps in which the learning rate rises. After them it falls along a
+            cosine.
+        final: the learning rate of the last step, as a share of ``learning_rate``.
+        clip: the largest norm of the gradient. A larger gradient is scaled down.
         average: the decay of the moving average of the weights.
-        patience: the number of epochs without a lower validation loss after which the run stops.
+        patience: the run stops after this number of epochs without a lower validation loss.
     """
 
     epochs: int = 8
@@ -177,10 +183,11 @@ class TrainingLoop:
     """The state file, the progress reports and the processes of a run.
 
     Attributes:
-        state: the path where the state for resuming is saved.
+        state: the path of the file with the state of the run, from which it can be resumed. If it
+            is ``None``, no state is saved.
         mark: a hash of the run's matches, sizes and teacher.
-        report: called with progress; only the first of several processes reports.
-        among: the processes of the run; only the first one writes files.
+        report: a function that is called with a text about the progress.
+        among: the processes of the run.
     """
 
     state: Path | None = None
@@ -190,15 +197,19 @@ class TrainingLoop:
 
 
 class TrainingSet(ABC, Generic[M, T]):
-    """The data of a training run: rows of one kind, and the loss of a batch of rows.
+    """The data of a training run, and the loss of a batch.
+
+    The data are rows, such as innings. A row consists of units, such as balls, over which the loss
+    is averaged.
 
     Attributes:
-        train, check: the rows for training and for validation; if ``check`` is empty, there is no
-            validation.
-        at_once, checked_at_once: the number of rows per training step, and per validation pass.
-        noise: the largest random number that is added to a row's length before rows are sorted by
-            length.
-        unit: the name of the units over which the loss is averaged.
+        train: the rows for training.
+        check: the rows for validation. If it is empty, there is no validation.
+        at_once: the number of rows in a training step.
+        checked_at_once: the number of rows in a forward pass of the validation.
+        noise: before the rows are sorted by length, a random number from 0 to this number is added
+            to each length.
+        unit: the name of the units.
     """
 
     unit: ClassVar[str]
@@ -210,10 +221,10 @@ class TrainingSet(ABC, Generic[M, T]):
 
     @abstractmethod
     def length(self, row: T) -> int:
-        """Return the length of a row. Rows of similar length are put into one batch."""
+        """Return the length of a row. Rows of similar length are in the same batch."""
 
     def weight(self, row: T) -> int:
-        """Return the number of units over which the loss of a row is summed."""
+        """Return the number of units in a row."""
         return self.length(row)
 
     @abstractmethod
@@ -226,11 +237,15 @@ class TrainingSet(ABC, Generic[M, T]):
     ) -> Tensor:
         """Return the loss of a batch, summed over its units.
 
-        In training, ``generator`` decides at random which inputs are hidden.
+        In training, inputs are hidden at random, with numbers from ``generator``. In validation,
+        ``generator`` is ``None``, and nothing is hidden.
         """
 
     def batches(self, generator: np.random.Generator) -> list[list[int]]:
-        """Return the training rows' indices in batches of similar length, in random order."""
+        """Return the indices of the training rows, in batches of rows that have similar lengths.
+
+        The batches are in random order.
+        """
         lengths = np.array([self.length(row) for row in self.train])
         order = np.argsort(lengths + self.noise * generator.random(len(lengths)))
         starts = range(0, len(order), self.at_once)
@@ -256,14 +271,14 @@ class TrainingSet(ABC, Generic[M, T]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainedModel(Generic[M]):
-    """A trained model and its losses by epoch, in nats per unit."""
+    """A trained model, and its losses in each epoch, in nats per unit."""
 
     model: M
     history: list[Epoch]
 
 
 def decay_groups(model: nn.Module, weight_decay: float) -> list[ParameterGroup]:
-    """Group a model's parameters into those with and without weight decay.
+    """Divide the parameters of a model into those with weight decay and those without.
 
     Matrices have weight decay. Vectors, norms, bias tables and embeddings have none.
     """
@@ -280,7 +295,7 @@ def decay_groups(model: nn.Module, weight_decay: float) -> list[ParameterGroup]:
 
 
 class WeightAverage:
-    """A moving average of a model's weights, corrected for its start at zero."""
+    """A moving average of a model's weights. It is corrected for its start at zero."""
 
     def __init__(self, model: nn.Module, decay: float) -> None:
         self.decay = decay
@@ -305,9 +320,11 @@ class RunState(Generic[M]):
     """The state of a run between two epochs.
 
     Attributes:
-        model: the model after the last step.
-        best_model, best: the best averaged model so far, and its loss in nats per unit.
-        seconds: the training time, summed over all starts of the run.
+        model: the model after the last training step.
+        average: the moving average of the weights.
+        best_model: the averaged model that had the lowest loss so far.
+        best: the loss of ``best_model``, in nats per unit.
+        seconds: the training time so far. It includes the time before the run was resumed.
     """
 
     model: M
@@ -321,7 +338,7 @@ class RunState(Generic[M]):
 
     @classmethod
     def new(cls, model: M, recipe: Schedule, steps: int) -> RunState[M]:
-        """Return the state before the first of ``steps`` steps."""
+        """Return the state of a run before its first step. The run will have ``steps`` steps."""
         optimiser = torch.optim.AdamW(
             decay_groups(model, recipe.weight_decay), lr=recipe.learning_rate, betas=(0.9, 0.98)
         )
@@ -338,13 +355,16 @@ class RunState(Generic[M]):
 
     @property
     def since_better(self) -> int:
-        """The number of epochs since the best validation loss."""
+        """The number of epochs since the epoch with the lowest validation loss."""
         losses = [epoch["validation"] for epoch in self.history]
         return len(losses) - 1 - losses.index(min(losses)) if losses else 0
 
     def save(self, path: Path, recipe: Schedule, mark: str) -> None:
-        """Write the run atomically, so that it can be resumed even after a power cut."""
-        # A Python file is passed, since torch does not report why a path cannot be written.
+        """Write the state of the run to a file.
+
+        The file is replaced atomically, so that the run can be resumed even after a power cut.
+        """
+        # Python opens the file, because torch does not report why a path cannot be written.
         with written_beside(path, lasting=True) as part, part.open("wb") as file:
             torch.save(
                 {
@@ -360,7 +380,7 @@ class RunState(Generic[M]):
             )
 
     def go_on(self, path: Path, recipe: Schedule, mark: str) -> None:
-        """Load the saved state of an earlier run; see `saved_run` for the errors."""
+        """Load the saved state of a run, to resume it. The errors are those of `saved_run`."""
         saved = saved_run(path, recipe, mark)
         try:
             for name in _PARTS:
@@ -375,10 +395,11 @@ class RunState(Generic[M]):
 
 
 def saved_run(path: Path, recipe: Schedule, mark: str) -> dict[str, Any]:
-    """Read the saved state of a run with these hyperparameters and this mark.
+    """Read the saved state of a run.
 
     Raises:
-        CheckpointError: the file is not the state of a run, or it is the state of another run.
+        CheckpointError: the file is not the state of a run, or the run has other hyperparameters or
+            another mark.
     """
     try:
         saved = dict(torch.load(path, map_location="cpu", weights_only=True))
@@ -405,16 +426,19 @@ def no_state(path: Path) -> CheckpointError:
 def run_training(
     make: Callable[[], M], training_set: TrainingSet[M, T], recipe: Schedule, loop: TrainingLoop
 ) -> TrainedModel[M]:
-    """Train a model that is initialised with the seed in ``recipe``.
+    """Train a model.
 
-    With validation, the epoch with the lowest validation loss is kept, and the run stops after
-    `Schedule.patience` epochs without a lower loss. Without validation, the last epoch is kept. If
-    the loop has a state file, the run is saved there after every epoch and resumed from there. A
-    resumed run gives the same weights as an uninterrupted run with the same seed, machine and
-    number of threads.
+    ``make`` returns the model at the start. Its weights are initialised with the seed in
+    ``recipe``. If there is validation, the weights of the epoch with the lowest validation loss are
+    kept, and the run stops after `Schedule.patience` epochs without a lower loss. Otherwise the
+    weights of the last epoch are kept.
+
+    If the loop has a state file, the state is saved there after every epoch. If this file exists at
+    the start, the run is resumed from it. A resumed run gives the same weights as an uninterrupted
+    run with the same seed, machine and number of threads.
 
     Raises:
-        CheckpointError: the state is for other hyperparameters or another mark.
+        CheckpointError: the state file is for other hyperparameters or has another mark.
         InputError: the loss became infinite or NaN.
     """
     state, report, among = loop.state, loop.report, loop.among
@@ -460,7 +484,7 @@ def _epoch(
     loop: TrainingLoop,
     epoch: int,
 ) -> float:
-    """Run the steps of one epoch and return the mean training loss."""
+    """Run the training steps of one epoch, and return the mean training loss."""
     among, steps = loop.among, -(-len(training_set.train) // training_set.at_once)
     torch.manual_seed((recipe.seed * 1000 + epoch) * 1000 + among.rank)
     started, total = time.perf_counter(), recipe.epochs * steps

@@ -1,4 +1,4 @@
-"""Fit the model of win probabilities to match results, and evaluate it on unseen matches."""
+"""Fit the model of win probabilities to results of matches, and evaluate it on other matches."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from attnlens.files import Flags, Floats, Floats32, Json
 from attnlens.render.canvas import Page, Words, terminal_page
 
 _HALF_LIFE: Final = 6 * 365.25
-"""The age in days at which the weight of a match is halved."""
+"""The weight of a match in the fit halves with each period of this number of days."""
 
 _RIDGE: Final = 20.0
 _NEWTON_STEPS: Final = 15
@@ -56,23 +56,27 @@ _REWEIGHTINGS: Final = 3
 
 
 WinRows = dict[str, Floats]
-"""The states before every ball of decided matches, as columns ``(rows,)`` by name; empty without
-matches.
+"""Columns ``(rows,)`` by name. A row is the state of a match before a ball. Only matches with a
+winner or a tie are included. Without such matches, the dict is empty. These are the columns:
 
-``chase``: whether the side bats second. ``score``, ``left``, ``wickets``: the state. ``quota`` and
-``target``: the length and the target of the innings. ``total``: the final total of the innings.
-``level``, ``batting``, ``bowling``: see `attnlens.cricket.predictor.form.PreMatch`. ``won``: 1 if
-the batting side won, 0 if it lost, 0.5 for a tie. ``day``: the ordinal of the match's day.
-``match``: the number of the match.
+- ``chase``: 1 if the side bats second, 0 otherwise.
+- ``score``, ``left``, ``wickets``: the runs so far, the legal balls left and the wickets in hand.
+- ``quota``: the largest number of legal balls in the innings.
+- ``target``: the runs that the side needs to win; 0 in a first innings.
+- ``total``: the final total of the innings.
+- ``level``, ``batting``, ``bowling``: as in `attnlens.cricket.predictor.form.PreMatch`.
+- ``won``: 1 if the batting side won, 0 if it lost, 0.5 for a tie.
+- ``day``: the day of the match, as a proleptic Gregorian ordinal.
+- ``match``: the number of the match.
 """
 
 
 def dated_contests(
     matches: Iterable[Match], base: BaseModel
 ) -> Iterator[tuple[Match, Innings, Contest]]:
-    """Yield every innings with defined win probabilities, and the contest as of its date.
+    """Yield every innings whose win probabilities are defined, and its contest.
 
-    The form is that before the day of the match.
+    The form in the contest is the form of the teams before the day of the match.
     """
     form = Form()
     for day, played in by_date(matches):
@@ -90,7 +94,7 @@ def dated_contests(
 
 
 def win_rows(contests: Iterable[tuple[Match, Innings, Contest]]) -> WinRows:
-    """Return the states before every ball of all matches with a winner or a tie."""
+    """Return the states before every ball of the matches that have a winner or a tie."""
     parts: list[WinRows] = []
     numbers: dict[str, int] = {}
     for match, side, contest in contests:
@@ -117,7 +121,10 @@ def win_rows(contests: Iterable[tuple[Match, Innings, Contest]]) -> WinRows:
 def fit_win(
     rows: WinRows, last_over: Floats | None = None, *, report: Report = silent
 ) -> WinModel | None:
-    """Fit the win model on all rows, or return ``None`` without first innings or without chases."""
+    """Fit the win model on all rows.
+
+    The result is ``None`` if the rows include no first innings or no chase.
+    """
     second = rows["chase"] > 0 if rows else np.zeros(0, bool)
     if second.all() or not second.any():
         return None
@@ -168,10 +175,10 @@ def refit_win(
     until: datetime.date,
     report: Report = silent,
 ) -> TrainedPredictor:
-    """Return the predictor with its win model refitted on the matches up to a day.
+    """Return the predictor with a win model that is fitted again, on the matches up to a day.
 
     Raises:
-        InputError: the matches that have a result by play include no first innings or no chase.
+        InputError: the matches with a winner or a tie include no first innings or no chase.
     """
     fitted = [
         match
@@ -198,10 +205,10 @@ def _in_parts(make: Callable[..., Floats], columns: Sequence[Floats]) -> Floats3
 
 
 def _fit_logistic(features: Floats32, won: Floats, counts: Floats, n_rising: int) -> Floats:
-    """Return the weights of a logistic model; the first ``n_rising`` weights are not negative.
+    """Fit a logistic model and return its weights. The first ``n_rising`` weights are at least 0.
 
-    The fit uses Newton's method with a ridge penalty on standardised features. Each step is a
-    quadratic programme.
+    The fit uses Newton's method with a ridge penalty. The features are divided by their standard
+    deviations first. Each step solves a quadratic programme.
     """
     scale = features.std(0)
     scale[scale == 0] = 1
@@ -227,7 +234,7 @@ def _fit_logistic(features: Floats32, won: Floats, counts: Floats, n_rising: int
 def _minimise(hessian: Floats, linear: Floats, start: Floats, n_positive: int) -> Floats:
     """Minimise ``w @ hessian @ w / 2 - linear @ w`` by coordinate descent and return the weights.
 
-    The first ``n_positive`` weights are not negative.
+    The first ``n_positive`` weights are at least 0.
     """
     weights = start.copy()
     for _ in range(_SWEEPS):
@@ -244,20 +251,22 @@ _IPL: Final = "Indian Premier League"
 _SLOPE_DRAWS: Final = 200
 _SLOPE_STEPS: Final = 15
 _MIN_CHASES: Final = 20
-"""No slope is computed from fewer chases than this number."""
+"""The smallest number of chases from which a slope is computed."""
 
 
 MatchRows = dict[str, NDArray[Any]]
-"""The evaluated matches, as columns ``(matches,)`` by name.
+"""Columns ``(matches,)`` by name. A row is an evaluated match. These are the columns:
 
-``kind``: the kind of match. ``jump``: the change of the win probability between the innings; NaN if
-the target was revised or the chase has no win probability. ``moves``: the absolute changes of the
-win probability between one ball and the next, summed over both innings.
+- ``kind``: the kind of match.
+- ``jump``: the change of the win probability from the end of the first innings to the start of the
+  chase. It is NaN if the target was revised or one of the innings has no win probability.
+- ``moves``: the absolute difference of the win probabilities after a ball and before the next ball,
+  summed over both innings.
 """
 
 
 def kind_of(match: Match) -> str:
-    """Return the name of the table row in which a match is counted."""
+    """Return the kind of a match, which is the name of its row in a table."""
     if competition_of(match) == _IPL:
         return "IPL"
     names = {0: KINDS[0], 1: "other leagues"}
@@ -265,16 +274,16 @@ def kind_of(match: Match) -> str:
 
 
 def evaluate_states(held: HeldOut, report: Report = silent) -> tuple[WinRows, MatchRows]:
-    """Compute the win probability before every ball, with the form as of each match's date.
+    """Compute the win probability before every ball, with the form before each match's day.
 
     Returns:
-        The states before every ball of the evaluated matches with a winner or a tie, and these
-        matches. The states have two more columns: ``probability``, the batting side's win
-        probability, and ``in_range``, whether the total of the first innings was in its projected
-        range; NaN in a chase.
+        The states before every ball, and the matches. Only evaluated matches that have a winner or
+        a tie are included. The states have two more columns. ``probability`` is the win probability
+        of the batting side. ``in_range`` says whether the total of a first innings was in its
+        projected range, and is NaN in a chase.
 
     Raises:
-        InputError: the checkpoint has no win model, or no evaluated match has a winner.
+        InputError: the checkpoint has no win model, or no evaluated match has a winner or a tie.
     """
     win = held.predictor.win
     if win is None:
@@ -311,19 +320,22 @@ def evaluate_states(held: HeldOut, report: Report = silent) -> tuple[WinRows, Ma
 def win_evaluation(held: HeldOut, baselines: Sequence[str], report: Report = silent) -> Json:
     """Return the JSON result of ``attnlens lab evaluate --win``.
 
-    ``kinds`` has a row for each kind of match, and one for all matches. The scores are the Brier
-    score of the batting side's probability and the expected calibration error. ``differences`` is
-    the model's Brier score minus that of a model of the state alone. ``coverage`` is the share of
-    balls of first innings whose projected range contains the total. ``jump`` is the mean absolute
-    change of the win probability between the innings. ``moves`` is its absolute change between one
-    ball and the next, summed over an innings.
+    ``kinds`` has a row for each kind of match, and one for all matches. A row has these figures:
 
-    Two figures are about the side that batted first, at the end of the first innings. ``slope`` is
-    the slope of the result on the log-odds. ``excess`` is the mean probability minus the share of
-    wins.
+    - ``brier``, ``ece``: the Brier score of the batting side's win probability, and its expected
+      calibration error.
+    - ``first_innings``, ``chases``: the Brier score in first innings, and in chases.
+    - ``differences``: the Brier score minus that of each baseline from `state_models`.
+    - ``coverage``: the share of balls of first innings whose projected range contains the total.
+    - ``jump``: the mean absolute change of the win probability between the innings.
+    - ``moves``: the absolute difference of the win probabilities after a ball and before the next
+      ball, summed over an innings. The figure is the mean of this sum over innings.
+    - ``slope``: the slope of the result on the log-odds of the side that batted first. The log-odds
+      are those at the start of the chase.
+    - ``excess``: the mean win probability of that side at the same time, minus its share of wins.
 
     Args:
-        baselines: names from ``logistic`` and ``boosted_trees``.
+        baselines: the names of the baselines: ``logistic``, ``boosted_trees``, or both.
 
     Raises:
         InputError: as in `evaluate_states`.
@@ -359,16 +371,16 @@ def win_evaluation(held: HeldOut, baselines: Sequence[str], report: Report = sil
 def state_models(
     held: HeldOut, test: WinRows, names: Sequence[str], report: Report = silent
 ) -> tuple[dict[str, Floats], dict[str, str]]:
-    """Return win probabilities for ``test`` by models that know the state alone.
+    """Return the win probabilities in ``test`` by baselines that know only the state of the match.
 
-    The models are fitted on the matches that the predictor was trained on, separately for first
-    innings and chases. They use neither the sides nor the competition.
+    The baselines do not know the sides or the competition. They are fitted on the matches on which
+    the predictor was trained. First innings and chases have separate fits.
 
     Args:
-        names: names from ``logistic`` and ``boosted_trees``.
+        names: the names of the baselines: ``logistic``, ``boosted_trees``, or both.
 
     Returns:
-        The probabilities by name, and the reason for each model that could not be fitted.
+        The probabilities by name, and the reason for each baseline that could not be fitted.
     """
     train_ids = match_ids(held, None, last_weights_day(held))
     reason = why_not(held, train_ids)
@@ -400,10 +412,10 @@ def state_models(
 
 
 def _state_model(name: str) -> Any:
-    """Return an unfitted model.
+    """Return the baseline with this name, not yet fitted.
 
     Raises:
-        ImportError: its library is not installed.
+        ImportError: the library that it needs is not installed.
     """
     if name == "logistic":
         from sklearn.linear_model import LogisticRegression
