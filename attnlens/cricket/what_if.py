@@ -156,7 +156,7 @@ def _outcome(written: str, name: str) -> str:
 
 
 def with_outcome(ball: Delivery, outcome: str, *, free_hit: bool = False) -> Delivery:
-    """Return the ball with a new outcome and the runs of `PLAIN`.
+    """Return the ball with a new outcome, and with the runs that `PLAIN` has for this outcome.
 
     If the ball already has the outcome, it is returned unchanged. Penalty runs, retirements and the
     score before the ball are kept.

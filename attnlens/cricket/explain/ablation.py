@@ -239,12 +239,12 @@ def _repeated(count: int, value: Tensor) -> Tensor:
 
 
 class ExpectedOutcomes:
-    """One ball for which the actual outcomes of past balls can be replaced by the expected ones.
+    """One ball for which the actual outcomes of past balls can be replaced by expected outcomes.
 
     A past ball whose outcome is replaced keeps its position, its players and its scoreboard. Its
-    outcome becomes the outcome probabilities that were expected before that ball. Its runs become
-    their mean, and its boundary flag becomes the probability of a boundary. When relations between
-    balls are computed, the ball is neither a wicket nor a boundary.
+    outcome becomes the outcome probabilities that were expected before that ball. Its number of
+    runs becomes the expected number, and its boundary flag becomes the probability of a boundary.
+    When relations between balls are computed, the ball is neither a wicket nor a boundary.
     """
 
     def __init__(self, model: FullModel, batch: Batch) -> None:

@@ -68,8 +68,8 @@ from attnlens.evidence.verdict import Q_LEVEL, TOO_FEW_LIKE_IT, Judgement, notic
 from attnlens.files import Floats
 
 _MIN_CARRIED: Final = 0.05
-"""The smallest share of the total effect of hiding the past balls for which a head is tested. A
-head with a smaller share is shown, but not tested.
+"""A head is tested only if it has at least this share of the total effect of hiding the past balls.
+Other heads are shown, but not tested.
 """
 
 OF_PLAYERS: Final[tuple[ClaimKind, ...]] = ("this bowler", "this batter")
@@ -260,7 +260,7 @@ def knowledge_claims(window: BallWindow) -> dict[str, BallClaim]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Knowledge:
-    """The inputs of one ball other than past balls, which can be hidden or replaced."""
+    """The inputs of one ball that can be hidden or replaced, apart from the past balls."""
 
     predictor: TrainedPredictor
     window: BallWindow
@@ -479,8 +479,8 @@ def gather_evidence(
 
     Args:
         outcome: the explained outcome, or ``all`` for the whole distribution. The default is the
-            outcome that `subject_of` chooses. Effects are in nats. They compare the probability of
-            this outcome with that of all others together, or they compare whole distributions.
+            outcome that `subject_of` chooses. Effects are in nats. An effect on an outcome compares
+            its probability with that of all other outcomes together.
     """
     shapley = contributions_of(predictor, window)
     trial = trial_of(predictor, window, reading, outcome=outcome)
@@ -533,7 +533,7 @@ def matters_by_itself(test: BallClaimTest, outcome: int | None) -> bool:
 
 
 def with_controls(trial: Trial[BallClaim], tests: Sequence[BallClaimTest]) -> list[BallClaimTest]:
-    """Return the tests, with ``control_probs`` set for claims about past balls."""
+    """Return all tests. Set ``control_probs`` in the tests of claims about past balls."""
     claims = [
         number
         for number, test in enumerate(tests)

@@ -181,7 +181,7 @@ def shown_innings(match: Match, number: int, predictor: TrainedPredictor) -> Jso
     """Return every ball of an innings, with its prediction and its attention.
 
     Raises:
-        BallNotFoundError: the match has no such innings.
+        BallNotFoundError: the match does not have this innings.
     """
     innings = innings_numbered(match, number)
     document: Json = {

@@ -258,7 +258,7 @@ class Paths:
 
     @property
     def carries(self) -> dict[str, Floats]:
-        """Each head's share of the sum of all heads' effect sizes, by scale ``(head,)``.
+        """The size of each head's effect, divided by the sum over all heads, by scale ``(head,)``.
 
         The shares of all scales together sum to 1, or to 0 if all effects are 0.
         """
@@ -336,7 +336,7 @@ class Paths:
 
 
 def past_shares_of(rows: Floats) -> Floats:
-    """Divide each row ``(..., key)`` by its sum; a row without weight stays 0."""
+    """Divide each row ``(..., key)`` by its sum. A row whose sum is 0 stays 0."""
     total = rows.sum(-1, keepdims=True)
     shares: Floats = np.divide(rows, total, out=np.zeros_like(rows), where=total > 0)
     return shares
@@ -397,7 +397,9 @@ def size_of(probs: Floats, changes: Floats) -> Floats:
 
 
 def head_shares(probs: Floats, effects: Mapping[str, Floats]) -> dict[str, Floats]:
-    """Return each head's share of the sum of all heads' effect sizes, by scale ``(..., head)``.
+    """Return the size of each head's effect, divided by the sum over all heads.
+
+    The result is ``(..., head)`` by scale.
 
     Args:
         probs: ``(..., outcome)``.
@@ -539,12 +541,12 @@ def bias_shares(entry: AttentionRecord) -> list[float | None]:
 
 
 def past_parts(scale: str, rows: Floats) -> Floats:
-    """Return each past ball's share of its head's output, from attention weights ``(..., key)``.
+    """Divide the output of each head among the past balls, using its weights ``(..., key)``.
 
-    For most heads, it is the ball's share of the head's attention to the past. A head of the scale
-    ``whole`` counts balls: its output is minus the logarithm of the weight on the null key. Hiding
-    a ball of weight w lowers this output by -log(1 - w). The ball's share is this decrease divided
-    by the output. The shares of a counting head sum to at most 1.
+    For most heads, the share of a ball is its share of the attention to the past. A head of the
+    scale ``whole`` counts balls: its output is minus the logarithm of the weight on the null key.
+    Hiding a ball of weight w lowers this output by -log(1 - w). The ball's share is this decrease
+    divided by the output. The shares of a counting head sum to at most 1.
     """
     if scale != "whole":
         return past_shares_of(rows)

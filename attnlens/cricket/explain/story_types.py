@@ -141,7 +141,7 @@ class MatchClaim(BallOfMatch):
 
 
 class Tested(Plain):
-    """The number of balls that were tested, of claims that were tested, and of supported claims."""
+    """The numbers of tested balls, of tested claims, and of supported claims."""
 
     balls: Count
     claims: Count

@@ -94,7 +94,7 @@ _MARKS: Final = tuple(zip((*MARKED_RATIOS, 0.0), ("↑↑", "↑", "", "↓", "�
 _MARK_WORDS: Final = {"↑": "above it", "↓": "below", "↑↑": "twice it", "↓↓": "half"}
 
 _MIN_REASON_POINTS, _MAX_REASONS = 0.3, 4
-"""The fewest points with which a group gets its own line, and the maximum number of such lines."""
+"""The fewest points with which a group gets its own line, and the maximum number of lines."""
 
 _MIN_PARTNERSHIP_RUNS: Final = 30
 _MIN_BAR_COLUMNS, _BAR_COLUMNS = 12, 24
@@ -186,7 +186,7 @@ _SEES: Final[Mapping[str, str]] = {
 
 
 def head_label(scale: str, key: str, head: HeadAttention) -> str:
-    """Return the short name of a head and its share of the effect of the past: ``batter 46%``."""
+    """Return a head's short name and share of the effect, such as ``batter 46%``."""
     name = f"{scale} {key.split('_')[1]}"
     if scale == "whole" and head.started_as is not None:
         name = _SEES.get(head.started_as, head.started_as.replace("_", " "))
@@ -197,7 +197,7 @@ def add_attention(page: Page, explanation: Explanation, labels: BallLabels, room
     """Add the attention strip of the medium scale, in at most ``room`` lines.
 
     Returns:
-        The meaning of the labels of the rows; empty if there is no row of a single head.
+        The meaning of the labels of the rows; empty if no row is about a single head.
     """
     inner = explanation.across_balls.medium
     if not inner.balls:

@@ -285,8 +285,7 @@ MARGIN, ROWS = 5, 4
 
 _MAX_SURPRISES: Final = 2
 _MIN_LISTED_POINTS, _MAX_LISTED_GROUPS = 0.3, 2
-"""Below a moment: the fewest points with which a group is listed, and the maximum number.
-"""
+"""Below a moment: the fewest points with which a group is listed, and the maximum number."""
 
 _MAX_PLAYERS: Final = 3
 _CURVE_SIZE: Final = (860, 300)

@@ -293,7 +293,7 @@ def match_line(explanation: Explanation) -> str:
 
 
 def occasion(match: MatchFacts | Played) -> tuple[str, str, str]:
-    """Return the competition, the ground and the dates; each is empty if it is unknown."""
+    """Return the competition, the ground and the dates. Unknown parts are empty strings."""
     when = " to ".join(dict.fromkeys([*match.dates[:1], *match.dates[-1:]]))
     return (
         " ".join(filter(None, (match.match_type, match.event))),

@@ -213,7 +213,7 @@ class _Counts:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One of the corrections that are applied in turn to the expected outcomes.
+    """One of the corrections of the expected outcomes, which are applied one after another.
 
     Attributes:
         key: the property by which matches are grouped.

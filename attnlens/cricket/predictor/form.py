@@ -51,7 +51,7 @@ _NOISE: Final = 900.0
 """The variance of the noise in a total, in runs squared."""
 
 _FIRST_LEVELS: Final = (150.0, 153.0, 120.0, 138.0)
-"""The prior level of each of `KINDS`, in runs."""
+"""The prior level of each kind of cricket in `KINDS`, in runs."""
 
 _CHASE_SHORTFALL: Final = 3.0
 """The mean number of runs by which chases score less than first innings."""
@@ -60,8 +60,8 @@ _FINISH_RATE: Final = 1.2
 _BALLS_PER_WICKET: Final = 12
 """Assumptions about a side that reached its target with balls left.
 
-To estimate its full total, the side is assumed to score on at `_FINISH_RATE` times the level. It
-faces the balls left, but at most `_BALLS_PER_WICKET` balls for each wicket in hand.
+To estimate its full total, the side is assumed to continue to score, at `_FINISH_RATE` times the
+level. It faces the balls left, but at most `_BALLS_PER_WICKET` balls for each wicket in hand.
 """
 
 

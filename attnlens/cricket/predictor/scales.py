@@ -35,7 +35,7 @@ UNNAMED: Final = "learned"
 """The name for the pattern of a head that started training without a built-in pattern."""
 
 UNSPECIALISED: Final = "unspecialised"
-"""The name of a head whose behaviour passed the tests of none of the relations."""
+"""The name of a head whose measured behaviour fits none of the relations."""
 
 QUESTIONS: Final[dict[str, str]] = {
     "recency": "where is the momentum now",

@@ -1,9 +1,9 @@
 """Convert an innings to arrays, which describe each ball twice: as a query and as a past ball.
 
-The **query side** holds the facts that are known before the ball is bowled. Its only running totals
-are those of the scoreboard. The **past side** holds the facts to which later balls may attend: the
-outcome of the ball, its position in the innings, its players and their ratings. The past side of a
-ball contains no information about other past balls.
+The **query side** holds the facts that are known before the ball is bowled. The only running totals
+among these facts are those of the scoreboard. The **past side** holds the facts to which later
+balls may attend: the outcome of the ball, its position in the innings, its players and their
+ratings. The past side of a ball contains no information about other past balls.
 """
 
 from __future__ import annotations
@@ -180,7 +180,10 @@ def balls_in_over(deliveries: Sequence[Delivery]) -> list[int]:
 
 
 def batting_positions(deliveries: tuple[Delivery, ...]) -> list[int]:
-    """Return each batter's position in the batting order, from 1, in order of appearance."""
+    """Return, for each delivery, the striker's position in the batting order, from 1.
+
+    The batting order is the order of appearance.
+    """
     order: dict[str, int] = {}
     for ball in deliveries:
         for player in (ball.batter, ball.non_striker):

@@ -43,7 +43,7 @@ def render_text(facts: object, ids: object) -> RenderedText:
     Args:
         facts: an explanation (as an object, plain data or JSON), its clauses, or a mapping of ids
             to sentences.
-        ids: a list of ids, a mapping with such a list under ``ids``, or JSON of either.
+        ids: a list of ids, a mapping with a list of ids under ``ids``, or JSON of either.
 
     Returns:
         The text, and each id that was dropped with the reason.

@@ -78,7 +78,10 @@ FORMS: Final[Mapping[str, Callable[[Any], str]]] = {
     "q": lambda value: "below 0.001" if value < 0.001 else f"{value:.2g}",
     "claim": lambda value: value.replace("it attended to", "the model attended to"),
 }
-"""The functions that format a quoted value. A template names one after the pointer."""
+"""The functions that format a quoted value.
+
+A template can name one of these functions after the pointer.
+"""
 
 QUOTE: Final = re.compile(r"\[(/[^\s\]]+) ?(\w*)\]")
 """A quote in a template: a JSON pointer and, if needed, a name from `FORMS`, in brackets."""

@@ -465,7 +465,7 @@ def aim(explanation: Explanation) -> str | None:
 
 
 def tested(explanation: Explanation) -> Sentence | None:
-    """Return the sentence on the effect of hiding the balls of the first supported claim.
+    """Return a sentence about the first supported claim: the effect of hiding its balls.
 
     The result is ``None`` if no claim is supported.
     """
