@@ -6,9 +6,14 @@
 
 Each model runs in a separate process with at most 20 s of CPU time. It runs with the library's
 default attention, and with eager attention and `output_attentions=True` if it supports them. The
-records are compared with those of `tests/attention_witness.py`. The exit status is 1 if a row is
-wrong: weights differ, are missing without an error or are not attention weights, an output changed
-by a bit, an exception is not attnlens's, or the process crashed.
+recorded weights are compared with those of `tests/attention_witness.py`.
+
+The exit status is 1 if a row is wrong. A row is wrong in these cases:
+
+- recorded weights differ, are not attention weights, or are missing without an error
+- recording changed the model's output, even by one bit
+- an exception was raised that is not an error of attnlens
+- the process crashed
 """
 
 from __future__ import annotations
@@ -54,11 +59,12 @@ REASONS = {
     "no product of these weights with values": "Weights were made from queries and keys, "
     "and no product of them with values was seen.",
 }
-"""A part of an error message, and the sentence that replaces the message in the tables."""
+"""Parts of error messages. In the tables, a message with such a part is replaced by the
+sentence."""
 
 
 def apart(name: str) -> dict[str, Any]:
-    """Return the row of an architecture, computed in a separate process."""
+    """Compute the row of an architecture in a separate process, and return it."""
     reader, writer = os.pipe()
     child = os.fork()
     if not child:
@@ -110,14 +116,17 @@ def page(rows: list[dict[str, Any]], path: Path) -> Iterator[str]:
 
 
 def named(row: dict[str, Any]) -> str:
-    """Return the name, with the number of the library's weights recorded if some are missing."""
+    """Return the name of an architecture.
+
+    If some weights of the library were not recorded, add the number of those that were.
+    """
     found, _, returned = row["returned"].partition(" of ")
     name = row["name"].replace(", ", " with ")
     return name + f" ({row['returned']})" * (found != returned)
 
 
 def reason(row: dict[str, Any]) -> str:
-    """Return why an architecture was not recorded, without the paths of this machine."""
+    """Return why an architecture was not recorded. Paths of this machine are left out."""
     for part, sentence in REASONS.items():
         if part in row["told"]:
             return sentence

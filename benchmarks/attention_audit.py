@@ -46,7 +46,11 @@ def prose() -> list[str]:
 
 
 def texts(sentences: int, tokens: int) -> tuple[list[str], list[str]]:
-    """Return complete sentences, and the first 30 words of pairs of adjacent sentences."""
+    """Return two lists of texts.
+
+    The first has complete sentences. The second has the first 30 words of pairs of adjacent
+    sentences.
+    """
     pages = prose()
     rows = csv.reader((HOUSE / "sample_data" / "commentary.csv").read_text("utf-8").splitlines())
     told = [row[0] for row in rows][1:]
@@ -68,7 +72,7 @@ def model_paths(folder: Path) -> tuple[Path, Path]:
 
 
 def audited(path: Path, folder: Path, name: str, some: list[str]) -> list[dict[str, Any]]:
-    """Return the audits of all texts, including those of an earlier run."""
+    """Return the audits of all texts. Audits from an earlier run are used again."""
     (folder / f"{name}.txt").write_text("\n".join(some) + "\n", encoding="utf-8")
     out = folder / f"{name}.jsonl"
     words = ["audit", str(path), "--texts", str(folder / f"{name}.txt"), "--out", str(out)]
@@ -77,9 +81,10 @@ def audited(path: Path, folder: Path, name: str, some: list[str]) -> list[dict[s
 
 
 def share(audits: Iterable[Any], pick: Callable[[Any], list[bool]]) -> str:
-    """Return the share of true values that `pick` returns, such as ``12% [9, 15] of 300``.
+    """Return what share of the values from `pick` are true, such as ``12% [9, 15] of 300``.
 
-    The interval uses the linearised variance of a ratio over independent texts (Cochran 1977, 6.5).
+    The interval uses the linearised variance of a ratio. It treats texts as independent (Cochran
+    1977, 6.5).
     """
     found = [(sum(hits), len(hits)) for hits in map(pick, audits) if hits]
     if not found:
@@ -124,7 +129,7 @@ def tables(name: str, audits: list[dict[str, Any]]) -> None:
 
 
 def known_heads(path: Path, some: list[str]) -> None:
-    """Print the attention of heads that earlier work has named, and the cost of removing them."""
+    """Print the attention of the heads that earlier work has named, and the effect of removing them."""
     model = load_model(str(path))
     rows = [attnlens.heads(record_input(model.model, f"{one} {one}", model.tokens)) for one in some]
     print("\n### Known heads of SmolLM2, each text read twice over\n")

@@ -1,15 +1,17 @@
-"""Measure the cost of explaining a ball, in plain forward passes, and the balls per second.
+"""Measure the time to explain a ball, and how many balls are forecast per second.
 
     python benchmarks/ball_costs.py evidence [--match MATCH] [--ball 47] [--rounds 7]
     python benchmarks/ball_costs.py maps [--match MATCH]
     python benchmarks/ball_costs.py speed [--model measured] [--matches 32]
 
-`evidence` measures all evidence for one ball: contributions, single balls, every claim about the
-model or a head, and the second operator. `maps` measures the recorded pass that gives the heat maps
-of all balls of a match, and the packed JSON that the dashboard sends. `speed` measures batches of
-simulated innings, which are rated and encoded before the clock starts. All times are CPU times of
-one thread. Ratios are computed within a round, and their median and range are printed. The exit
-status is 1 if a median exceeds its budget.
+`evidence` measures all evidence for one ball: the contributions, the effects of single past balls,
+every claim about the model or a head, and the second operator. `maps` measures the recorded pass
+that gives the heat maps of all balls of a match, and the packed JSON that the dashboard sends.
+These times are divided by the time of a plain forward pass in the same round. The median and the
+range of the ratios are printed. `speed` measures forecasts of simulated innings in batches. The
+innings are encoded before the clock starts.
+
+All times are CPU times of one thread. The exit status is 1 if a median exceeds its budget.
 """
 
 from __future__ import annotations
@@ -77,12 +79,12 @@ def maps(predictor: Any, options: argparse.Namespace) -> Ways:
 
 
 def beside_forwards(what: str, ways: Ways, rounds: int) -> bool:
-    """Time every way in turn, print the table, and return whether the budget is met."""
+    """Time several ways in turn, print their table, and return whether the budget is met."""
     taken: dict[str, list[float]] = {name: [] for name in ways}
     for number in range(rounds + 1):
         for name, work in ways.items():
             seconds = cpu(work)
-            if number:  # the first round warms up
+            if number:  # the first round only warms up
                 taken[name].append(seconds)
     print(f"{rounds} rounds, load {os.getloadavg()[0]:.1f}; median (range)")
     middles = {}
@@ -99,7 +101,7 @@ def beside_forwards(what: str, ways: Ways, rounds: int) -> bool:
 
 
 def speed(predictor: Any, options: argparse.Namespace) -> None:
-    """Print the balls per second of the fastest round, which other programs disturbed least."""
+    """Print the balls per second in the fastest round. Other programs disturbed it least."""
     matches = [simulate_match(seed) for seed in range(options.matches)]
     innings = sorted(
         (

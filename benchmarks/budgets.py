@@ -4,9 +4,10 @@
     python benchmarks/budgets.py --shared DATA --slow  # everything, tens of minutes
     python benchmarks/budgets.py --only record dashboard
 
-Most budgets are ratios within one run, so that other load on the machine affects both sides. Each
-benchmark prints its figures, and exits with status 1 if a figure exceeds its budget. The table at
-the end lists the verdicts. Training times are not measured here: `attnlens lab train` prints them.
+Most budgets are ratios of two times from the same run, so that other load on the machine affects
+both times. Each benchmark prints its figures, and exits with status 1 if a figure exceeds its
+budget. The table at the end says which benchmarks met their budgets. Training times are not
+measured here, because `attnlens lab train` prints them.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ BUDGETS = {
 """For each name of ``--only``: the budgets, and the script with its arguments."""
 
 SLOW = ("record", "dashboard")
-"""The benchmarks that take more than two or three minutes."""
+"""The slow benchmarks, which take more than two or three minutes."""
 
 
 def main() -> int:

@@ -1,13 +1,13 @@
-"""Compare the CPU time of commands, with and without the cache, with that of importing torch.
+"""Compare the CPU time of commands with the CPU time of starting Python or importing torch.
 
 ::
 
     python benchmarks/cold_explain.py [--match MATCH] [--ball 47] [--runs 7]
 
-Each round runs every command once, so other load on the machine affects all commands. CPU time is
-the user and system time of the child process. Ratios are computed within a round, and their median
-and range are printed. "explain, cached" reads the answer from a temporary cache folder. The exit
-status is 1 if a median exceeds its budget.
+Each round runs every command once, so that other load on the machine affects all commands. CPU time
+is the user and system time of the child process. The ratio of two CPU times is computed in each
+round, and the median and the range of the ratios are printed. "explain, cached" reads the answer
+from a temporary cache folder. The exit status is 1 if a median exceeds its budget.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ BUDGETS = (
     ("describe tiny", "import torch", 1.5),
     ("trace tiny 3,1,4,1,5", "import torch", 1.5),
 )
-"""A command, a command to compare with, and the largest ratio of their CPU times."""
+"""Each budget is a command, the command with which it is compared, and the largest ratio of their
+CPU times."""
 
 
 def cpu_seconds(command: list[str]) -> float:

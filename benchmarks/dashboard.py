@@ -63,7 +63,7 @@ FIRST_PICTURE = """() => performance.getEntriesByName("attnlens-drawn")[0].start
 
 
 MAX_GROWTH_MB = 20.0
-"""The largest growth of a process whose memory counts as flat."""
+"""If the memory of a process grows by no more than this, it counts as constant."""
 
 
 def spread(values: list[float], digits: int = 0) -> str:
@@ -85,7 +85,7 @@ def report(name: str, value: str, budget: str = "", *, holds: bool = True) -> No
 
 
 def recording_of(tokens: int, folder: Path) -> Path:
-    """Save a recording of one attention layer over ``tokens`` tokens, and return its path."""
+    """Save a recording of one attention layer with ``tokens`` tokens, and return its path."""
     import torch
 
     torch.manual_seed(3)
@@ -122,7 +122,7 @@ def another_match(server: Server, number: int) -> str:
 
 
 def first_picture(page: Any, server: Server, number: int) -> float:
-    """Return the milliseconds from opening a ball of an uncached match to its first picture."""
+    """Open a ball of an uncached match, and return the milliseconds until its first picture."""
     path = another_match(server, number)
     start = time.perf_counter()
     page.goto(f"{server.url}{path}/innings/1/ball/30")
@@ -131,7 +131,7 @@ def first_picture(page: Any, server: Server, number: int) -> float:
 
 
 def after_leaving(page: Any, server: Server, number: int) -> float:
-    """Return the time of `first_picture` after a visitor opened and left 20 balls of a match."""
+    """Return the time of `first_picture` after the visitor opened and left 20 balls of a match."""
     page.goto(f"{server.url}{another_match(server, number)}/innings/1/ball/60")
     page.wait_for_selector("body[data-ready=yes]", timeout=120_000)
     for _ in range(20):
@@ -141,14 +141,17 @@ def after_leaving(page: Any, server: Server, number: int) -> float:
 
 
 def tests_of_a_ball(server: Server, number: int) -> float:
-    """Return the milliseconds for the tests of an uncached ball, without other requests."""
+    """Return the milliseconds for the tests of an uncached ball while nothing else is requested."""
     start = time.perf_counter()
     server.json(f"/data/simulated-252/2/{number}/explanation.json")
     return 1000 * (time.perf_counter() - start)
 
 
 def cold_visit(browser: Any, server: Server) -> tuple[float, float, int]:
-    """Return the kB of a first visit, the kB without Dash's files, and the number of responses."""
+    """Measure the first visit of a browser with an empty cache.
+
+    Return the kB of all responses, the kB without the files of Dash, and the number of responses.
+    """
     page = browser.new_page()
     requests: list[Any] = []
     page.on("requestfinished", lambda request: requests.append(request))
@@ -196,7 +199,7 @@ def plotly_callback(browser: Any) -> list[float]:
 
 
 def visits(browser: Any, server: Server, rounds: int = 5) -> None:
-    """Measure the waiting times of a visitor."""
+    """Measure how long a single visitor waits for each part of the dashboard."""
     took: dict[str, list[float]] = defaultdict(list)
     for turn in range(rounds):
         page = browser.new_page(viewport={"width": 1440, "height": 900})
@@ -254,7 +257,7 @@ def memory(server: Server, changes: int, distinct: int) -> None:
 
 
 def users(server: Server, count: int) -> None:
-    """Let ``count`` users at once upload different matches and open two balls each."""
+    """Let ``count`` users at the same time upload different matches and open two balls of them."""
     took: dict[str, list[float]] = defaultdict(list)
     wrong: list[str] = []
 

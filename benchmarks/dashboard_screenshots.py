@@ -1,9 +1,9 @@
-"""Take screenshots of every page of the dashboard, for three screen sizes, light and dark.
+"""Take screenshots of every page of the dashboard, in three screen sizes, and in light and dark.
 
     python benchmarks/dashboard_screenshots.py docs/screenshots [PAGE...]
 
-The pages show only the simulated sample match and recordings of an untrained layer. If names of
-pages follow the folder, only these pages are drawn.
+The pages show only the simulated sample match and recordings of an untrained layer. If page names
+are given after the folder, only these pages are shown.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def made(folder: Path) -> None:
 
 
 def settle(page: Any, name: str) -> None:
-    """Wait until a page is complete."""
+    """Wait until the page is completely drawn."""
     page.wait_for_selector("main h1", state="attached")
     if name in ("story", "ball", "enlarged"):
         page.wait_for_selector("body[data-tested=yes]", timeout=120_000)
@@ -58,7 +58,7 @@ def settle(page: Any, name: str) -> None:
 
 
 def smaller(picture: bytes) -> bytes:
-    """Return the picture as a PNG with 64 colours."""
+    """Return the picture as a smaller PNG file that has only 64 colours."""
     from PIL import Image
 
     image = Image.open(io.BytesIO(picture)).convert("RGB")

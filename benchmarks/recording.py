@@ -1,4 +1,4 @@
-"""Measure the cost of recording attention with attnlens and other tools, in plain forward passes.
+"""Measure the time and memory to record attention with attnlens and with other tools.
 
 ::
 
@@ -6,14 +6,17 @@
     python benchmarks/recording.py --quick              # tiny models, to check that it runs
     python benchmarks/recording.py --long               # one layer of 32,768 tokens, no table
 
-Models are built with random weights, and nothing is downloaded: 12 layers of width 768 as in GPT-2,
-and an ``nn.TransformerEncoder`` of 4 layers of width 128 with 120 tokens. Every way of recording
-runs between two plain forward passes and is compared with their mean. Tables give the median of the
-ratios and an interval that covers it with at least 95% (the range for fewer than 6 pairs). Times
-are CPU times of one thread, or wall-clock times if ``--threads`` is more than 1. Memory is the peak
-minus the peak of the plain forward pass, in a separate process for each way. ``pip install -e
-.[bench]`` installs the other tools, and the table says which are missing. The exit status is 1 if a
-budget is missed.
+The models have random weights, and nothing is downloaded. One model has 12 layers of width 768, as
+in GPT-2. Another is an ``nn.TransformerEncoder`` of 4 layers of width 128 with 120 tokens.
+
+Every way of recording runs between two plain forward passes, and its time is divided by their mean
+time. The tables give the median of these ratios and an interval that covers it with a probability
+of at least 95%. With fewer than 6 pairs, the interval is the range. Times are CPU times of one
+thread, or wall-clock times if ``--threads`` is more than 1. Each way also runs in a separate
+process. Its memory is the peak of this process minus the peak of a plain forward pass.
+
+``pip install -e .[bench]`` installs the other tools, and the table says which are missing. The exit
+status is 1 if a budget is missed.
 """
 
 from __future__ import annotations
@@ -44,17 +47,20 @@ OTHERS = (
 PACKAGES = ("torch", "attnlens", "transformers", "transformer-lens", "nnsight")
 LONG_TOKENS, LONG_TOP, LONG_BYTES = 32_768, 16, 8 * 10**9
 SHARE_OF_WHOLE = 0.1
-"""The largest peak memory of the top 16 at 2,048 tokens, as a share of that of all weights."""
+"""The budget for recording the top 16 weights at 2,048 tokens: its peak memory, as a share of the
+peak memory for recording all weights."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """One model and one size.
+    """One model and one size of its input.
 
     Attributes:
-        model: ``"trunk"`` (causal, as GPT-2), ``"encoder"`` (``nn.TransformerEncoder``), ``"by
-            hand"`` (attention without a fused kernel) or ``"layer"`` (one causal attention layer).
-        tokens, batch: the length and the number of inputs.
+        model: the kind of model. ``"trunk"`` is causal, as GPT-2. ``"encoder"`` is an
+            ``nn.TransformerEncoder``. ``"by hand"`` computes attention without a fused kernel.
+            ``"layer"`` is one causal attention layer.
+        tokens: the number of tokens in an input.
+        batch: the number of inputs in a batch.
     """
 
     model: str
@@ -74,7 +80,10 @@ class Case:
         )
 
     def budget(self, way: str) -> float | None:
-        """Return the budget of a way in plain forward passes, or None if it has no budget."""
+        """Return the largest time of a way, in units of a plain forward pass.
+
+        The result is None if the way has no budget.
+        """
         if self.model == "trunk" and self.layers == 12:
             by_length = {
                 ("all weights", 512): 1.03, ("all weights", 2048): 1.30, ("top 16", 2048): 1.25,
@@ -89,7 +98,7 @@ class Case:
 
 
 def measured(what: str, sizes: Case, threads: int, **told: Any) -> dict[str, Any]:
-    """Return one measurement, made in a separate process."""
+    """Make one measurement in a separate process, and return its result."""
     words = {"case": vars(sizes), "threads": threads, **told}
     one = {"OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)}
     done = subprocess.run(
@@ -107,9 +116,10 @@ def measured(what: str, sizes: Case, threads: int, **told: Any) -> dict[str, Any
 
 
 def interval(values: list[float]) -> tuple[float, float]:
-    """Return an interval of at least 95% for the median; the range if there are few values.
+    """Return an interval that covers the median with a probability of at least 95%.
 
-    The number of the n values below the true median is distributed as the heads of n coin flips.
+    If there are few values, return their range. The number of values below the true median has the
+    same distribution as the number of heads in as many coin flips.
     """
     ordered, count = sorted(values), len(values)
     below, skipped = 0.0, -1
@@ -123,7 +133,7 @@ def interval(values: list[float]) -> tuple[float, float]:
 
 
 def case_of(sizes: Case, options: argparse.Namespace) -> dict[str, Any]:
-    """Measure times and memory of one case."""
+    """Measure the times and the memory of every way for one case."""
     names = [name for name in (*OURS, *OTHERS) if not options.ways or name in options.ways]
     pairs = options.pairs if sizes.tokens < 2048 else options.long_pairs
     tell(f"{sizes.title}: {pairs} pairs")
@@ -170,7 +180,10 @@ def table_of(sizes: Case, found: dict[str, Any]) -> list[str]:
 
 
 def share_of_whole(sizes: Case, found: dict[str, Any]) -> list[str]:
-    """Compare the peak of the top 16 with that of all weights, if both were measured."""
+    """Compare the peak memory for the top 16 weights with the peak memory for all weights.
+
+    This is done only if both were measured.
+    """
     peaks = [found["ways"].get(name, {}).get("peak") for name in ("top 16", "all weights")]
     if None in peaks or not peaks[1]["beyond"]:
         return []
@@ -184,7 +197,7 @@ def share_of_whole(sizes: Case, found: dict[str, Any]) -> list[str]:
 
 
 def missed(found: dict[str, Any]) -> list[str]:
-    """Return the missed budgets of a case."""
+    """Return the budgets that were missed in a case."""
     lost = [
         f"{name}: {way['median']:.3f} times the plain forward, budget {way['budget']:g}"
         for name, way in found["ways"].items()
@@ -223,7 +236,7 @@ def cases_of(options: argparse.Namespace) -> list[Case]:
 
 
 def versions() -> dict[str, str | None]:
-    """Return the versions of the compared packages; None for a package that is not installed."""
+    """Return the versions of the compared packages. A package that is not installed has None."""
     found: dict[str, str | None] = {}
     for name in PACKAGES:
         try:

@@ -1,9 +1,10 @@
 """Make one measurement of ``benchmarks/recording.py`` in a separate process.
 
 ``python recording_measure.py times '{"case": {...}, "pairs": 15, ...}'`` prints the seconds of
-every way and of the plain forward pass as JSON. ``peak`` prints the memory that one way needs, and
-``long`` both for one long call. With one thread, seconds are CPU time, so that other programs
-disturb them little. With more threads, they are wall-clock time.
+every way and of the plain forward pass as JSON. With ``peak`` instead of ``times``, the script
+prints the memory that one way needs. With ``long``, it prints the seconds and the memory of one
+long call. With one thread, seconds are CPU time, which other programs disturb little. With more
+threads, they are wall-clock time.
 """
 
 from __future__ import annotations
@@ -25,16 +26,17 @@ from recording import OURS, Case
 from recording_ways import WAYS, NotForThis, Way, bytes_kept, input_of, plain_model
 
 LEAST_SECONDS = 0.02
-"""Shorter runs are repeated for this time, because the clock is too coarse for them."""
+"""The clock is too coarse for a run that is shorter than this, so such a run is repeated until this
+time has passed."""
 
 
 def clock() -> float:
-    """Return the CPU time if torch uses one thread, and otherwise the wall-clock time."""
+    """Return the CPU time if torch uses one thread, and the wall-clock time otherwise."""
     return time.process_time() if torch.get_num_threads() == 1 else time.perf_counter()
 
 
 def seconds_of(work: Callable[[], Any], times: int) -> float:
-    """Return the mean seconds of several runs, without the time to free the last result."""
+    """Return the mean seconds of several runs. The time to free the last result is not included."""
     gc.collect()
     start = clock()
     kept = None
@@ -48,8 +50,8 @@ def seconds_of(work: Callable[[], Any], times: int) -> float:
 def times(case: Case, pairs: int, names: list[str]) -> dict[str, Any]:
     """Measure the seconds of the plain forward pass and of every way.
 
-    Each way runs between two plain forward passes and is compared with their mean. The order of the
-    ways changes from round to round.
+    Each way runs between two plain forward passes, and its time is compared with their mean time.
+    The order of the ways changes from round to round.
     """
     model, x = plain_model(case), input_of(case)
     ways, found = _ready(names, case, model, x)
@@ -79,7 +81,7 @@ def times(case: Case, pairs: int, names: list[str]) -> dict[str, Any]:
 
 
 def peak(case: Case, name: str) -> dict[str, Any]:
-    """Return the peak memory of a way in bytes, and its excess over the plain forward pass."""
+    """Return the peak memory of a way, and its excess over a plain forward pass, in bytes."""
     model, x = plain_model(case), input_of(case)
     ways, found = _ready([name], case, model, x)
     if name not in ways:
@@ -91,7 +93,7 @@ def peak(case: Case, name: str) -> dict[str, Any]:
 
 
 def long(case: Case, k: int) -> dict[str, Any]:
-    """Measure one long call: the plain forward pass, and recording the top k weights."""
+    """Measure one long input: a plain forward pass, and a pass that records the top k weights."""
     import attnlens
 
     model, x = plain_model(case), input_of(case)
@@ -114,7 +116,7 @@ def long(case: Case, k: int) -> dict[str, Any]:
 def _ready(
     names: list[str], case: Case, model: Any, x: Any
 ) -> tuple[dict[str, Way], dict[str, dict[str, Any]]]:
-    """Return the ways that ran on a short input, and a dictionary for the results of every way."""
+    """Try every way on a short input. Return the ways that work, and a dict for all results."""
     ways: dict[str, Way] = {}
     found: dict[str, dict[str, Any]] = {}
     for name in names:
@@ -126,7 +128,7 @@ def _ready(
             found[name]["note"] = f"not installed ({missing.name})"
         except NotForThis as why:
             found[name]["note"] = str(why)
-        except Exception as error:  # an error of another tool must not end the other rows
+        except Exception as error:  # if another tool fails, the other rows must go on
             if name in OURS:
                 raise
             told = str(error).strip().partition("\n")[0][:120]
@@ -156,7 +158,7 @@ def main() -> None:
     what, told = sys.argv[1], json.loads(sys.argv[2])
     torch.set_num_threads(told.pop("threads"))
     case = Case(**told.pop("case"))
-    # Warnings of other tools would only fill stderr.
+    # The warnings of other tools are of no interest here.
     warnings.simplefilter("ignore")
     with torch.no_grad():
         found = {"times": times, "peak": peak, "long": long}[what](case, **told)

@@ -1,9 +1,9 @@
 """The models of ``benchmarks/recording.py``, and the ways to read their attention weights.
 
-A function of `WAYS` creates a way for one case. It raises `ImportError` if its tool is not
-installed, and `NotForThis` if the tool does not support the case. A way is a function that runs the
-model on an input and returns the recorded weights. The models have random weights, and nothing is
-downloaded.
+A way is a function that runs the model on an input and returns the recorded weights. A function in
+`WAYS` creates the way of one tool for one case. It raises `ImportError` if the tool is not
+installed, and `NotForThis` if the tool does not support the case. The models have random weights,
+and nothing is downloaded.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ VOCABULARY = 1000
 
 
 class NotForThis(Exception):
-    """A tool does not support this model or this size."""
+    """The tool does not support this model or this size of input."""
 
 
 class Block(nn.Module):
@@ -62,7 +62,7 @@ class ByHand(Block):
 
 
 class Layer(nn.Module):
-    """The attention half of one block."""
+    """The first half of a transformer layer: its attention."""
 
     def __init__(self, case: Case) -> None:
         super().__init__()
@@ -100,7 +100,10 @@ def encoder(case: Case) -> nn.Module:
 
 
 def plain_model(case: Case) -> nn.Module:
-    """Return the model whose plain forward pass every way is compared with."""
+    """Return the model of a case, without recording.
+
+    Every way is compared with its forward pass.
+    """
     torch.manual_seed(0)
     if case.model == "encoder":
         return encoder(case)
@@ -148,7 +151,10 @@ def _eager(case: Case, _: nn.Module) -> Way:
 
 
 def _transformer_lens(case: Case, _: nn.Module) -> Way:
-    """Use the bridge for Hugging Face models, which needs a saved model with a tokenizer."""
+    """Use TransformerLens's bridge for Hugging Face models.
+
+    It needs a saved model with a tokenizer.
+    """
     _only("trunk", case, "reads Hugging Face models")
     from tokenizers import Tokenizer, models
     from transformer_lens import TransformerBridge
@@ -214,7 +220,7 @@ def _need_weights(case: Case, model: nn.Module) -> Way:
 
 
 def _in_new_memory(case: Case, model: nn.Module) -> Way:
-    """Record all weights in newly allocated memory, without reusing freed memory."""
+    """Record all weights in newly allocated memory. Freed memory is not used again."""
     ours = _ours(rows=slice(None))(case, model)
 
     def way(x: Tensor) -> attnlens.Recording:
@@ -225,7 +231,7 @@ def _in_new_memory(case: Case, model: nn.Module) -> Way:
 
 
 def _memory_alone(make: Callable[..., Tensor]) -> Callable[[Case, nn.Module], Way]:
-    """Run the plain forward pass, and fill as much memory as all weights need."""
+    """Run a plain forward pass, and fill the amount of memory that all weights need."""
 
     def of_case(case: Case, model: nn.Module) -> Way:
         def way(x: Tensor) -> list[Tensor]:
@@ -264,7 +270,7 @@ WAYS: dict[str, Callable[[Case, nn.Module], Way]] = {
 
 
 def bytes_kept(result: Any) -> int:
-    """Return the bytes of all tensors in the result of a way."""
+    """Return the size in bytes of all tensors in the result of a way."""
     if isinstance(result, attnlens.Recording):
         # Tensors that share memory are counted once.
         parts = {

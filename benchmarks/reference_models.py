@@ -2,8 +2,9 @@
 
     python benchmarks/reference_models.py
 
-For all 100,000 inputs, this script measures the share of attention on a token's partners, and the
-share of answers that change if the most attended key, another key or all partners are hidden.
+The partners of a token are the tokens that its answer needs. For all 100,000 inputs, this script
+measures the share of attention that is on the partners. It also measures the share of answers that
+change if keys are hidden: the most attended key, another key, or all partners.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from attnlens.reference.tiny import answers, load_tiny, partners
 def main() -> int:
     """Print the table.
 
-    To test whether an answer depends on the most attended key, this key is hidden from each token.
-    As a control, another key is hidden.
+    To test whether an answer depends on the most attended key, this key is hidden from the token.
+    As a control, another key is hidden instead.
     """
     torch.manual_seed(0)
     model = load_tiny()
@@ -35,7 +36,7 @@ def main() -> int:
     weights = recording["attention"].weights[:, 0]
     partner = partners(tokens)
     largest = weights == weights.amax(-1, keepdim=True)
-    largest &= largest.cumsum(-1) == 1  # the first of several equal weights
+    largest &= largest.cumsum(-1) == 1  # if several weights are largest, the first one
     other = torch.rand(weights.shape).masked_fill(largest, -1).argmax(-1, keepdim=True)
     other = torch.zeros_like(largest).scatter(-1, other, True)
 

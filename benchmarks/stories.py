@@ -1,8 +1,9 @@
-"""Count the lines, narrative words and supported claims on pages of random held-out balls.
+"""Count the lines, the words of the narrative and the supported claims on pages of random balls.
 
     python benchmarks/stories.py MATCHES... [--model measured] [--balls 200]
 
-The balls are sampled with a fixed seed from matches after the checkpoint's training dates.
+The balls are sampled with a fixed seed from matches that were played after the training dates of
+the checkpoint.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ SEED = 11
 
 
 def sample(matches: list[Match], balls: int) -> Iterator[tuple[Match, BallReference]]:
-    """Yield random balls, one from each match in turn."""
+    """Yield random balls. Each match in turn gives one ball."""
     generator = random.Random(SEED)
     generator.shuffle(matches)
     for number in range(balls):

@@ -1,8 +1,9 @@
-"""Draw docs/terminal.svg, a picture of a terminal in which a ball is explained.
+"""Draw docs/terminal.svg, a picture of a terminal in which attnlens explains a ball.
 
     python benchmarks/terminal_picture.py docs/terminal.svg
 
-The picture shows the command's output on a terminal, with its colours. This script needs `rich`.
+The picture shows the output of the command, in the colours that it has on a terminal. This script
+needs `rich`.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def main() -> None:
     for line in page.split("\n"):
         console.print(line)
     svg = console.export_svg(title="attnlens", theme=THEME)
-    # Without this, the picture would load a font from the network.
+    # Otherwise the picture would load a font from the network.
     svg = re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.S)
     svg = svg.replace("Fira Code, monospace", "ui-monospace, DejaVu Sans Mono, Menlo, monospace")
     svg = svg.replace(

@@ -1,16 +1,19 @@
-"""Measure how often each kind of claim is supported for real balls, and how often placebos are.
+"""Measure how often claims of each kind, and placebos, are supported on real balls.
 
     python benchmarks/verdicts.py t20s_male_json.zip t20_leagues_male_json.zip \
         --from 2024-10-24 --history t20s_male_json.zip t20_leagues_male_json.zip --balls 300
 
-The balls have at least 36 balls before them and are drawn with a fixed seed, the same number from
-each kind of cricket. The tables show, with 95% intervals over matches:
+The balls have at least 36 balls before them. They are drawn with a fixed seed, and each kind of
+cricket has the same number of balls. The tables show these figures, with 95% intervals over
+matches:
 
-- for each kind of claim, the number of claims and the share with each verdict ("picture only": a
-  head with too small a share of the effect or with uniform attention, about which no claim is made)
-- the share of pages with a finding about past balls
-- the placebos of `attnlens.cricket.lab.planted_truth`
-- how often the events on the players' own balls are supported, in their real order and shuffled
+- for each kind of claim, the number of claims and the share with each verdict. "Picture only" means
+  that no claim is made about a head, because its share of the effect is too small or its attention
+  is uniform.
+- the share of pages that have a finding about past balls
+- how often the placebos of `attnlens.cricket.lab.planted_truth` are supported
+- how often it is supported that the events on the players' own balls matter, with the events in
+  their real order and shuffled
 - how often the rating of a random player has a p-value of at most 0.05
 """
 
@@ -57,7 +60,8 @@ HAPPENED = "what happened on them supported"
 FOUND, PASSES = "pages with it", "p at most 0.05"
 RARITIES, ALPHA = (0.1, 0.01), 0.05
 RECORDS = (("striker's record", "batter", "striker"), ("bowler's record", "bowler", "bowler"))
-"""The kind of claim, the field of a delivery, and the table of ratings."""
+"""For each claim about a player's record: its kind, the field of a delivery that has the player,
+and the table of ratings."""
 
 VERDICTS = ("supported", "not better than chance", "contradicted", "cannot be told", PICTURE)
 
@@ -74,7 +78,7 @@ class KindOfClaim:
 
 
 def sample(matches: Sequence[Match], balls: int, seed: int) -> list[Ball]:
-    """Return random balls in order of date, with equal numbers from each kind of cricket."""
+    """Return random balls in order of date. Each kind of cricket has the same number of balls."""
     generator = np.random.default_rng(seed)
     pools: dict[int, list[Ball]] = defaultdict(list)
     for match in matches:
@@ -99,7 +103,7 @@ def claims_of(explanations: Iterable[Explanation]) -> Iterator[KindOfClaim]:
 
 
 def findings_of(explanations: Iterable[Explanation]) -> Iterator[KindOfClaim]:
-    """Yield for every page whether it has each kind of finding about past balls."""
+    """Yield, for every page, which kinds of findings about past balls it has."""
     for explanation in explanations:
         supported, of_head = (
             any(
@@ -121,7 +125,7 @@ def findings_of(explanations: Iterable[Explanation]) -> Iterator[KindOfClaim]:
 
 
 def with_shuffled_outcomes(window: BallWindow, generator: np.random.Generator) -> BallWindow:
-    """The same ball with the outcomes of its past balls in another order."""
+    """Return the window of a ball in which the outcomes of the past balls are in another order."""
     order = generator.permutation(len(window.past))
     names = ("outcome", "runs", "runs_batter", "boundary")
     past = tuple(
@@ -134,9 +138,10 @@ def with_shuffled_outcomes(window: BallWindow, generator: np.random.Generator) -
 
 @one_thread()
 def random_records(session: Session, balls: Sequence[Ball], seed: int) -> list[KindOfClaim]:
-    """Test the ratings of random players in the place of the batter or the bowler.
+    """Replace the batter or the bowler by a random player, and test the rating of this player.
 
-    A rating is compared as in an explanation, with players who have a similar number of balls.
+    As in an explanation, the rating is compared with those of players who have a similar number of
+    balls.
     """
     predictor, generator = session.predictor, np.random.default_rng(seed)
     results = []
@@ -160,7 +165,7 @@ def random_records(session: Session, balls: Sequence[Ball], seed: int) -> list[K
 
 
 def with_player(match: Match, reference: BallReference, role: str, player: Player) -> Match:
-    """Return the match with another batter or bowler on one ball."""
+    """Return the match in which one ball has another batter or bowler."""
     side = match.innings[reference.innings - 1]
     deliveries = list(side.deliveries)
     at = reference.index - 1
@@ -172,7 +177,7 @@ def with_player(match: Match, reference: BallReference, role: str, player: Playe
 
 @one_thread()
 def placebos(session: Session, balls: Sequence[Ball], seed: int) -> list[TestedList]:
-    """Test the placebo lists of `tested_lists`, with the ratings of the checkpoint."""
+    """Test the placebos of `tested_lists`. The ratings are those of the checkpoint."""
     predictor = session.predictor
     shuffled = replace(predictor, model=with_shuffled_heads(predictor, seed))
     generator = np.random.default_rng(seed)
@@ -189,7 +194,7 @@ def placebos(session: Session, balls: Sequence[Ball], seed: int) -> list[TestedL
 def about_what_happened(
     session: Session, balls: Sequence[Ball], seed: int, *, shuffle: bool
 ) -> list[KindOfClaim]:
-    """Return claims about the players' own balls, and whether the events on these balls matter.
+    """Test whether the events on the players' own balls matter, and return these claims.
 
     If ``shuffle`` is true, the events of the past balls are in random order.
     """
@@ -217,7 +222,7 @@ def share_text(share: Share) -> str:
 
 
 def print_table(heads: Sequence[str], rows: Mapping[str, Sequence[Share]]) -> None:
-    """Print a row for each kind of claim or source of lists: the number, and the shares."""
+    """Print a row for each kind of claim or source of lists. It has the number and the shares."""
     print(f"| {' | '.join(heads)} |\n|---{'|---:' * (len(heads) - 1)}|")
     for name, shares in rows.items():
         print(f"| {name} | {shares[0].claims} | {' | '.join(map(share_text, shares))} |")

@@ -26,7 +26,7 @@ def passage_files(name: str) -> dict[str, str]:
 
 
 def flagged(facts: object, sentence: str) -> dict[str, set[str]]:
-    """Return the numbers and names that are flagged in a sentence, by answer."""
+    """Check a sentence. Return the numbers and names that are flagged, by the answer they got."""
     found: dict[str, set[str]] = {answer: set() for answer in FLAGS}
     for statement in attnlens.check_grounding(facts, sentence).statements:
         if statement.answer in FLAGS:
@@ -35,9 +35,9 @@ def flagged(facts: object, sentence: str) -> dict[str, set[str]]:
 
 
 def measure(name: str, listed: list[str]) -> Counter[str]:
-    """Count the true sentences and the faults of a set, and those that are flagged, by answer.
+    """Count the true sentences and the faults of a set, and how many are flagged, by answer.
 
-    A fault is caught if a number or name is flagged that is not flagged in the true sentence.
+    A fault is caught if a number or name is flagged in the faulty sentence but not in the true one.
     """
     counts, files = Counter[str](), passage_files(name)
     for entry in json.loads(files["passages.json"]):

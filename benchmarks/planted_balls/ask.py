@@ -1,4 +1,4 @@
-"""The questions of PlantedBalls, which can be used without other parts of attnlens.
+"""The questions of PlantedBalls, for methods that do not use other parts of attnlens.
 
 ::
 
@@ -32,7 +32,7 @@ from attnlens.cricket.predictor.window import window_batch
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """A question: which past balls matter for the model's prediction of one ball?
+    """The question of which past balls matter for the model's prediction of one ball.
 
     Attributes:
         example: the id of the question.
@@ -53,25 +53,31 @@ class Question:
 
     @cached_property
     def batch(self) -> Batch:
-        """The model's input: one row, one query, `past` keys."""
+        """The model's input. It has one row, one query and `past` keys."""
         return window_batch(self.one.arrays, self.past)
 
     def predict(self, masks: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """Return the probabilities of the 11 outcomes with past balls hidden, ``(mask, outcome)``.
+        """Return the outcome probabilities if some past balls are hidden ``(mask, outcome)``.
 
         Args:
-            masks: ``(mask, past)``, true for visible past balls.
+            masks: masks ``(mask, past)`` that are true for the visible past balls.
         """
         return under_masks(self.predictor.model, self.batch, masks)
 
     @cached_property
     def vectors(self) -> Tensor:
-        """The vectors of the past balls, ``(past, width)``: the model's only input from them."""
+        """The vectors of the past balls ``(past, width)``.
+
+        The past reaches the model only through them.
+        """
         with torch.no_grad():
             return self.predictor.model.past(self.batch["sequence"])[0]
 
     def logits(self, vectors: Tensor) -> Tensor:
-        """Return the logits ``(row, outcome)`` for other vectors ``(row, past, width)``."""
+        """Return the logits ``(row, outcome)`` if the past balls have other vectors.
+
+        ``vectors`` is ``(row, past, width)``.
+        """
         wide = mapped(self.batch, lambda value: value.expand(len(vectors), *value.shape[1:]))
         return self.predictor.model.predict(wide, key=vectors).logits[:, 0]
 

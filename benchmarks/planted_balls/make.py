@@ -1,15 +1,16 @@
-"""Make PlantedBalls: the matches, the checkpoints and the truth.
+"""Make the data of PlantedBalls: the matches, the checkpoints and the truth.
 
 ::
 
     python benchmarks/planted_balls/make.py             # compares the truth with the frozen file
     python benchmarks/planted_balls/make.py --train     # trains again: 7 minutes per checkpoint
 
-Matches are simulated by the three rules of `attnlens.cricket.lab.league` with equal players, so it
-is known which past balls each ball depends on, and by how much. Each model is trained on different
-matches, as by ``attnlens lab planted``, and tested on matches that no model has seen. All random
-draws use the seeds below. Training gives the same bits on one kind of machine. On another kind, the
-last digits may differ, so the checkpoints are stored here.
+Matches are simulated by the three rules of `attnlens.cricket.lab.league`, and all players are
+equal. It is therefore known on which past balls a ball depends, and by how much. Each model is
+trained as by ``attnlens lab planted``, on matches of its own, and tested on matches that no model
+has seen. All random numbers come from the seeds below. Training gives the same weights, bit by bit,
+on the same kind of machine. On another kind, the last digits may differ, so the checkpoints are
+stored here.
 """
 
 from __future__ import annotations
@@ -41,21 +42,23 @@ PLANS: Final[dict[str, PlantedPlan]] = {
     f"planted-{number}": PlantedPlan(matches=800, checks=40, balls=150, seed=1000 * number + 1)
     for number in (1, 2)
 }
-"""The plan of each model, by name. The matches of a plan have consecutive seeds from `seed` on."""
+"""The plan of each model, by name. The matches of a plan have consecutive seeds that start with the
+plan's `seed`."""
 
 Example = tuple[str, RuledInnings, int]
-"""An id, the innings of the ball to explain, and the number of balls before that ball."""
+"""An example: its id, the innings of the ball to explain, and the number of balls before the
+ball."""
 
 
 @cache
 def frozen(name: str) -> TrainedPredictor:
-    """Return a stored model."""
+    """Return the stored model with this name."""
     return load_predictor(HERE / f"{name}.safetensors")
 
 
 @cache
 def innings_of(name: str) -> list[RuledInnings]:
-    """Return the test innings of a model, which no model has seen."""
+    """Return the innings on which a model is tested. No model has seen them in training."""
     plan = PLANS[name]
     first = plan.seed + plan.matches + plan.checks
     made = [simulate(first + number, rules=RULES) for number in range(plan.tests)]
@@ -75,10 +78,16 @@ def examples(name: str) -> tuple[Example, ...]:
 def truth(example: str, one: RuledInnings, past: int) -> pd.DataFrame:
     """Return a row for each past ball of an example, oldest first.
 
-    Columns: ``example``; ``past`` (the index in the innings, from 1); ``distance`` (1 for the ball
-    before); ``same_batter``, ``same_bowler``; ``outcome``; ``event`` (the rule that counts such
-    balls, if any); ``planted`` (whether the ball matters); ``nats`` (its effect on the true
-    probabilities).
+    The columns are:
+
+    - ``example``: the id of the example.
+    - ``past``: the index of the past ball in the innings, from 1.
+    - ``distance``: the distance of the past ball. It is 1 for the ball just before.
+    - ``same_batter``, ``same_bowler``: whether the past ball had the same batter or bowler.
+    - ``outcome``: the outcome of the past ball.
+    - ``event``: the rule that is about balls with such an outcome, if there is one.
+    - ``planted``: whether the past ball matters.
+    - ``nats``: the effect of the past ball on the true probabilities.
     """
     now, ruled = one.side.deliveries[past], one.ruled[past]
     effects = ruled.effects()

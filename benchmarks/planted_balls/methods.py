@@ -4,8 +4,9 @@
 
     python benchmarks/planted_balls/methods.py scores/      # about 20 minutes on one slow core
 
-This script writes one Parquet file per method into the folder, and scores the files. The README
-describes the methods. Two of them need Captum and are left out, with a message, if it is missing.
+This script writes one Parquet file for each method into the folder, and scores the files. The
+README describes the methods. Two methods need Captum. If it is not installed, they are left out,
+and a message says so.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ METHODS: Final = (
     *("hiding", "replacing", "claims"),
     *(STRUCTURE, "recency", "even", "random"),
 )
-"""The methods in the order of the table. The last four are controls."""
+"""The methods, in the order in which the table shows them. The last four are controls."""
 
 STEPS: Final = 16
 PERMUTATIONS: Final = 16
@@ -55,7 +56,7 @@ SEED: Final = 5
 
 
 def from_one_pass(question: Question) -> dict[str, Floats]:
-    """Return the attributions of attnlens, and the mean attention over heads."""
+    """Return the scores that attnlens computes in one pass, and the mean attention over heads."""
     model, batch = question.predictor.model, question.batch
     found = attributions(model, batch)
     found["even"] = found.pop("uniform")
@@ -66,7 +67,11 @@ def from_one_pass(question: Question) -> dict[str, Floats]:
 
 
 def by_asking_again(question: Question) -> dict[str, Floats]:
-    """Return the effects of hiding each ball, of replacing each ball, and the claims' statistic."""
+    """Return the scores of the methods that ask the model again with changed past balls.
+
+    They are the effects of hiding each past ball, the effects of replacing each past ball, and the
+    statistic on which the tests of claims are based.
+    """
     one, past, predictor = question.one, question.past, question.predictor
     window = cut_window(one.match, one.side, one.arrays, past + 1)
     trial = trial_of(predictor, window, read_ball(predictor, window), outcome="all")
@@ -106,7 +111,7 @@ def by_captum(question: Question, seed: int) -> dict[str, Floats]:
 
 @one_thread()
 def write(folder: Path, some: Iterable[Question]) -> list[Path]:
-    """Write one Parquet file per method, and return the paths."""
+    """Write one Parquet file for each method, and return the paths of the files."""
     parts: list[pd.DataFrame] = []
     structures: dict[str, list[tuple[int, Floats, str]]] = {}
     captum = importlib.util.find_spec("captum") is not None

@@ -4,9 +4,10 @@
 
     python benchmarks/planted_balls/score.py mine.parquet [more.parquet ...]
 
-A file has a row for every past ball of every example. The columns are ``example``, ``past`` (the
-index of the past ball in the innings, from 1) and ``score`` (higher if the ball mattered more). The
-README defines the figures, which are means over examples with 95% intervals over matches.
+A file has the scores of one method. It has a row for every past ball of every example, and three
+columns. ``example`` is the id of the example. ``past`` is the index of the past ball in the
+innings, from 1. ``score`` is higher if the method says that the past ball mattered more. The README
+defines the printed figures. They are means over examples, with 95% intervals over matches.
 """
 
 from __future__ import annotations
@@ -31,13 +32,14 @@ ALIKE: Final[dict[str, list[str]]] = {
     "same players": ["same_batter", "same_bowler"],
     "same event": ["event"],
 }
-"""The columns in which decoys equal a planted ball, in addition to the distance."""
+"""The comparisons of a planted ball with decoys at similar distances. In each comparison, the
+decoys also have the values of the planted ball in the listed columns."""
 
 FIGURES: Final = (*ALIKE, "less recency", "any ball", "top ball", "rank")
 
 
 def example_figures(past: pd.DataFrame, scores: np.ndarray[Any, Any]) -> dict[str, float]:
-    """Return the figures of one example by name, without those for which it has no decoys.
+    """Return the figures of one example, by name. Figures for which it has no decoys are left out.
 
     Args:
         past: the rows of the example in the truth, oldest ball first.
@@ -77,7 +79,7 @@ def figures(truth: pd.DataFrame, scores: pd.DataFrame) -> dict[str, Mean]:
 
 
 def read_scores(path: str | Path, truth: pd.DataFrame) -> pd.DataFrame:
-    """Read a method's file, which must have one finite score for every past ball.
+    """Read the file of a method. It must have one finite score for every past ball.
 
     Raises:
         InputError: the file cannot be read, or scores are missing, repeated or not finite.
@@ -112,13 +114,13 @@ def read_scores(path: str | Path, truth: pd.DataFrame) -> pd.DataFrame:
 
 
 def header(found: dict[str, Mean]) -> str:
-    """Return the head of the table, with the number of examples for each figure."""
+    """Return the heading of the table. It includes the number of examples for each figure."""
     names = [f"{name} ({one.balls})" for name, one in found.items()]
     return f"| method | {' | '.join(names)} |\n|{'---|' * (len(names) + 1)}"
 
 
 def line(name: str, found: dict[str, Mean]) -> str:
-    """Return one row of the table."""
+    """Return the table row of one method."""
     cells = []
     for figure, one in found.items():
         sign, digits = ("+", 3) if figure == "less recency" else ("", 1 if figure == "rank" else 3)

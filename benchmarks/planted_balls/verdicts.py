@@ -4,9 +4,10 @@
 
     python benchmarks/planted_balls/verdicts.py [--balls 150] [--outcome story]
 
-This script prints two tables in Markdown, with 95% intervals over matches. The first table is about
-lists of balls that no rule counts (`attnlens.cricket.lab.planted_truth`). The second table is about
-the claim that is tested first, which is about the most attended ball.
+This script prints two tables in Markdown, with 95% intervals over matches. The first table shows
+how often claims are supported about lists of balls that no rule counts
+(`attnlens.cricket.lab.planted_truth`). The second table is about the claim that is tested first: it
+says that the most attended ball matters.
 """
 
 from __future__ import annotations
