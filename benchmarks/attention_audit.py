@@ -129,7 +129,7 @@ def tables(name: str, audits: list[dict[str, Any]]) -> None:
 
 
 def known_heads(path: Path, some: list[str]) -> None:
-    """Print the attention of the heads that earlier work has named, and the effect of removing them."""
+    """Print the attention of heads that earlier work has named, and the effect of removing them."""
     model = load_model(str(path))
     rows = [attnlens.heads(record_input(model.model, f"{one} {one}", model.tokens)) for one in some]
     print("\n### Known heads of SmolLM2, each text read twice over\n")
