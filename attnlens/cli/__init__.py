@@ -28,8 +28,8 @@ not enough memory."""
 _COMPLETION = "--print-completion"
 _FILES = ("MATCH", "SRC", "FILE", "PATH", "RECORDING", "EXPLANATION.json", "TEXT", "CSV")
 _FOLDERS = ("FOLDER", "DIR")
-"""The placeholders in the help that stand for a file or for a folder. In their place, shell
-completion offers paths."""
+"""The placeholders in the help that stand for a file or for a folder. Shell completion offers paths
+for an argument with such a placeholder."""
 
 _REMOVED = {
     "completion": f"run `attnlens {_COMPLETION} bash` (or zsh, tcsh)",
@@ -60,7 +60,7 @@ _COMMANDS = {
     "models": "model_internals", "describe": "model_internals", "trace": "model_internals",
     "text": "model_internals", "lab": "lab", "schema": "explain",
 }  # fmt: skip
-"""The names of the commands. The value is the module of `attnlens.cli` that defines the command."""
+"""The module of `attnlens.cli` that defines each command, by the name of the command."""
 
 GROUPS = {
     "a match": "explain story predict whatif over match dashboard narrate check mcp",
@@ -114,7 +114,7 @@ def _offer_completion(parser: Parser) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command of the command line.
+    """Run one command, as the `attnlens` program does.
 
     Returns:
         the exit status: 0 for success; 1 for success with a negative answer; 2 for bad usage or bad
@@ -214,7 +214,7 @@ def _open_streams() -> None:
 
 
 def _with_remedy(error: AttnlensError) -> str:
-    """Return the text of an error. If it is about a match file and has no remedy, add one."""
+    """Return the text of an error. An error about a match file gets a remedy if it has none."""
     from attnlens.cricket.errors import MatchFileError
 
     if not isinstance(error, MatchFileError) or error.remedy:

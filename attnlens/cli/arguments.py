@@ -1,4 +1,4 @@
-"""Command-line arguments: the parser, shared options, and the objects that arguments name."""
+"""Command-line arguments: the parser, shared options, and the objects that users name."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from attnlens.cricket.session import Session
 
 MAX_COUNT = 999_999
-"""The largest accepted value of an option that is a number of things."""
+"""The largest accepted value of an option that counts things, such as ``--balls``."""
 
 MAX_SEED = 2**63 - 1
 
@@ -37,9 +37,9 @@ class Parser(argparse.ArgumentParser):
         run: the function that runs the command with its options and returns the exit status.
 
     Attributes:
-        commands: the parser of each command, by name. It is empty if there are no commands.
-        groups: for each heading of the help, the names of the commands under that heading. If it
-            is empty, the help shows all commands in one list.
+        commands: the parser of each command, by name; empty if there are no commands.
+        groups: for each heading of the help, the names of the commands under that heading; empty if
+            the help shows all commands in one list.
     """
 
     def __init__(
@@ -241,9 +241,7 @@ def given_options(options: argparse.Namespace, *names: str) -> dict[str, Any]:
 
 
 def session_of(options: argparse.Namespace, cache: Path | None = None) -> Session:
-    """Return a session with the model and the past matches that the user chose.
-
-    They are the values of ``--model`` and ``--history``.
+    """Return a session with the model of ``--model`` and the past matches of ``--history``.
 
     Args:
         cache: a folder in which explanations are stored for later calls.

@@ -1,4 +1,4 @@
-"""``attnlens dashboard``: matches and recordings in the browser."""
+"""``attnlens dashboard``, which shows matches and recordings in the browser."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def _run(options: argparse.Namespace) -> int:
 def _first_page(matches: Matches, recordings: Recordings) -> str:
     """Return the address of the page that opens first.
 
-    It is the page of the match or recording if there is only one, and otherwise the list.
+    If there is only one match or recording, its page opens first. Otherwise the list opens first.
     """
     from attnlens.dashboard.pages import last_ball_link, match_link, recording_link
 

@@ -375,8 +375,8 @@ def follow(options: argparse.Namespace, show_page: Callable[[Explanation], int])
     Stop when the file has not changed for ``--idle`` seconds, or when the user stops the command.
 
     Args:
-        show_page: the function that prints the explanation of the next ball as a page. It is not
-            used if each ball is printed as one line.
+        show_page: a function that prints the explanation of the next ball as a page, which is
+            called if balls are not printed as single lines.
     """
     from attnlens.cricket.readers import Growing
 
@@ -478,7 +478,7 @@ def _forecast(explanation: Explanation) -> str:
 def _bowled(explanation: Explanation) -> Json:
     """Return plain data about a bowled ball.
 
-    They include the probability that the model had given to the actual outcome.
+    The data include the probability that the model had given to the actual outcome.
     """
     ball, prediction = explanation.ball, explanation.prediction
     expected = next(row for row in prediction.outcomes if row.outcome == prediction.actual)

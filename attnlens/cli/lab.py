@@ -1,4 +1,4 @@
-"""``attnlens lab``: train, simulate and measure models."""
+"""``attnlens lab``, whose commands train, simulate and measure models."""
 
 from __future__ import annotations
 
@@ -493,7 +493,7 @@ def _measure_held_out(
 ) -> int:
     """Measure the model on held-out matches, and write the result in the format of ``--format``.
 
-    Figures in JSON are rounded to ``digits`` decimal places, if it is given.
+    If ``digits`` is given, figures in JSON are rounded to this number of decimal places.
     """
     from attnlens.cricket.lab.figures import to_json
     from attnlens.cricket.lab.held_out import held_out

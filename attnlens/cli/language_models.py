@@ -1,4 +1,4 @@
-"""``attnlens narrate``, ``check`` and ``mcp``: use explanations with a language model."""
+"""``attnlens narrate``, ``check`` and ``mcp``, which use explanations with a language model."""
 
 from __future__ import annotations
 
@@ -199,8 +199,8 @@ def _run_check(options: argparse.Namespace) -> int:
 def _render_check(checked: SpotCheck) -> str:
     """Return the text that shows the result of a check.
 
-    It has the number of statements that could be read, and every statement except those that are
-    borne out by the data.
+    The text has the number of statements that could be read, and every statement except those that
+    the data bear out.
     """
     good = sum(row.answer == "borne out" for row in checked.statements)
     parts = [f"{checked.read} of {len(checked.statements)} statements read, {good} borne out"]

@@ -1,4 +1,4 @@
-"""``attnlens predict``, ``whatif``, ``over``, ``match`` and ``story``: questions about matches."""
+"""Commands about matches: ``predict``, ``whatif``, ``over``, ``match`` and ``story``."""
 
 from __future__ import annotations
 

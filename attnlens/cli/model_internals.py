@@ -1,6 +1,4 @@
-"""``attnlens models``, ``describe``, ``trace`` and ``text``: the computations of reference
-models.
-"""
+"""Commands about reference models: ``models``, ``describe``, ``trace`` and ``text``."""
 
 from __future__ import annotations
 
@@ -58,7 +56,10 @@ def _add_models_to_page(page: Page, models: Sequence[Json]) -> None:
 
 
 def _model_data(entry: ReferenceModel) -> Json:
-    """Return plain data about a model. Its sizes are those of the weights in attnlens."""
+    """Return plain data about a model.
+
+    The sizes are those of the weights that attnlens includes.
+    """
     from attnlens.reference.symbolic.equations import sizes_of
 
     sizes = sizes_of(entry.loaded().module)

@@ -103,10 +103,9 @@ def report_skipped(skipped: Sequence[MatchFileError]) -> None:
 def page(out: str | None) -> dict[str, Any]:
     """Return the width of a page and whether it has colours.
 
-    The page is for the file ``out``, or for the terminal if ``out`` is ``None``. Its width is the
-    environment variable ``COLUMNS``. If that is not set, the width of a terminal page is the
-    terminal's width if it is known, and every other page has 100 columns. A page has colours only
-    on a terminal that supports them, and only if the variable ``NO_COLOR`` is not set.
+    If the environment variable ``COLUMNS`` is set, it is the width. Otherwise a page in the file
+    ``out`` has 100 columns, and a page on a terminal has the width of the terminal. A page has
+    colours only on a terminal that supports them, and only if the variable ``NO_COLOR`` is not set.
     """
     plain = out is not None and "COLUMNS" not in os.environ
     width = _PLAIN_WIDTH if plain else shutil.get_terminal_size((_PLAIN_WIDTH, 24)).columns
@@ -146,7 +145,7 @@ def progress_bar(done: int, total: int, counted: str) -> None:
 
 
 def since_now() -> Callable[[str], None]:
-    """Return a function that prints lines on stderr, which are not overwritten later.
+    """Return a function that prints lines on stderr. Unlike a progress line, these lines stay.
 
     Each line begins with the number of seconds since the call of `since_now`.
     """
@@ -168,8 +167,8 @@ def show(
 
     Args:
         data: a function that returns the data for the format ``json``.
-        render: a function that returns the page for the format ``text``. Its arguments are the
-            ``width`` of the page and ``color``, whether the page has colours.
+        render: a function that returns the page for the format ``text``, given its ``width`` and
+            ``color``, whether the page has colours.
         documents: for each other format, a function that returns the text.
     """
     if options.format == "text":

@@ -1,6 +1,4 @@
-"""``attnlens audit``, ``record`` and ``view``: test, save and display the attention of any
-model.
-"""
+"""Commands about the attention of any model: ``audit``, ``record`` and ``view``."""
 
 from __future__ import annotations
 
@@ -158,9 +156,9 @@ def _of_model(
 ) -> Iterator[Any]:
     """Run ``function`` on the model that the user named, and yield each result.
 
-    ``function`` is `audited`, `audited_texts` or `recorded`. Model files are not trusted, so it
-    runs in a separate process. If the model is named as ``module:function``, the code is the
-    user's own, and ``function`` runs in this process.
+    ``function`` is `audited`, `audited_texts` or `recorded`. Model files are not trusted, so
+    ``function`` runs in a separate process. If the model is named as ``module:function``, the code
+    is the user's own, and ``function`` runs in this process.
     """
     from attnlens.audits.loading import check_model, model_bounds
     from attnlens.child import answers_of_child

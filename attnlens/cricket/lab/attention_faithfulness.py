@@ -6,18 +6,18 @@ the scores are compared with the effects of hiding the balls. These are the meth
 
 - attention: the attention of a head to the ball, times the size of the head's contribution, summed
   over the heads (`attnlens.cricket.explain.reading.Paths`).
-- content_only: like attention, but the weights are computed from queries and keys alone. The biases
-  are left out.
+- content_only: like attention, but the weights are computed from queries and keys alone, without
+  the biases.
 - value_norm: like attention, but each weight is replaced by the norm of the weighted values,
   ``‖Σ_h weight · value · output projection‖`` (Kobayashi et al. 2020).
-- rollout: attention that is traced back to the inputs (Abnar & Zuidema 2020). In a layer with a
-  residual connection, half of the output is attributed to the layer's own input.
+- rollout: attention that is traced back to the inputs (Abnar & Zuidema 2020), where half of the
+  output of a layer with a residual connection is attributed to the layer's own input.
 - gradient_x_input: the gradient of the log-odds of the most likely outcome with respect to the
   ball's vector, times that vector.
 - kl_jacobian: an estimate of the effect on all outcomes together, from their gradients
   (`attnlens.attention.flow.kl_jacobian`).
 - structure: the effect that boosted trees predict from the distance, the players and the outcome of
-  the ball. The trees do not use attention.
+  the ball, without attention.
 - recency: minus the distance of the ball.
 - uniform: like attention, but each head attends equally to all balls that it may see.
 """
@@ -336,10 +336,10 @@ def measure(
     """Measure a sample of balls by every method in `METHODS`.
 
     Args:
-        innings: all innings except super overs. The sample depends on their order.
-        balls: the number of balls to sample. They have at least 36 balls before them.
-        wide: the number of balls to sample for `wider_sample`, which measures only log-losses. They
-            have at least one ball before them. If it is 0, nothing more is sampled.
+        innings: all innings except super overs; the sample depends on their order.
+        balls: the number of balls to sample from the balls that have at least 36 balls before them.
+        wide: the number of balls to sample for `wider_sample` from the balls that have at least one
+            ball before them; 0 to leave `wider_sample` out.
 
     Raises:
         InputError: no ball has 36 balls before it.
@@ -384,11 +384,11 @@ def fitted_structure(
 ) -> tuple[dict[str, list[Floats]], dict[str, str]]:
     """Fit the method `STRUCTURE`.
 
-    Return two dicts with the name of the method as their key: the scores, and the reason why the
-    method could not be fitted. One of the dicts is empty.
+    Return two dicts, whose only key is the name of the method: the scores, and the reason why the
+    method could not be fitted. One of the two dicts is empty.
 
     Args:
-        chosen: the balls. A ball is an index into ``innings`` and a position in that innings.
+        chosen: for each ball, an index into ``innings`` and a position in that innings.
         removals: the result of `remove_past` for each ball.
     """
     structures = [structure_of(innings[row].arrays, position) for row, position in chosen]

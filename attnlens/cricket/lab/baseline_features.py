@@ -234,8 +234,8 @@ _FREQUENT: Final = ("0", "1", "2", "4", "6", "W", "wd")
 class FeatureTable:
     """The features of the baselines for a sequence of balls.
 
-    ``values`` is ``(balls, columns)``; ``outcome`` and ``match`` are ``(balls,)``. Some columns are
-    the outcome of one earlier ball. They have its class number, or -1 if there is no such ball.
+    ``values`` is ``(balls, columns)``; ``outcome`` and ``match`` are ``(balls,)``. Some columns
+    have the class number of the outcome of one earlier ball, or -1 if there is no such ball.
     """
 
     names: tuple[str, ...]

@@ -156,8 +156,9 @@ def fit_trees(
 ) -> Predict:
     """Fit gradient-boosted trees (LightGBM) on all features.
 
-    ``check`` is a table of later balls for validation. If it is given, the number of rounds is the
-    one with the lowest loss on these balls. Otherwise it is ``rounds``, by default `_ROUNDS`.
+    ``check`` has later balls for validation. If ``check`` is given, the fit uses the number of
+    rounds with the lowest loss on these balls. Otherwise it uses ``rounds`` rounds, or `_ROUNDS` by
+    default.
 
     Raises:
         BaselineError: LightGBM is not installed, or all balls have the same outcome.
@@ -208,9 +209,9 @@ def teach(
 ) -> list[Floats32]:
     """Return the teacher's probabilities ``(ball, 11)`` for each innings.
 
-    They are out-of-fold forecasts of boosted trees: no tree was fitted on the match that it
-    forecasts. The first process of the training run fits the trees. The probabilities are saved
-    next to the state of the run, so that a resumed run does not fit the trees again.
+    The probabilities are out-of-fold forecasts of boosted trees: no tree was fitted on the match
+    that it forecasts. The first process of the training run fits the trees. The probabilities are
+    saved next to the state of the run, so that a resumed run does not fit the trees again.
 
     Raises:
         InputError: LightGBM is not installed, or there are too few matches to fit trees on.
@@ -270,9 +271,10 @@ def compare(
     """Fit the named baselines on the model's training matches, and forecast the held-out matches.
 
     The training matches are those that ended by the checkpoint's date ``weights_until``. Matches
-    from then to its date ``trained_until`` are used for early stopping. The ratings before each day
-    are computed from all given matches of earlier days. If no training matches are given, or if an
-    evaluated match has no date, the only baseline is the prior that the checkpoint contains.
+    that ended later, up to the date ``trained_until``, are used for early stopping. The ratings
+    before each day are computed from all given matches of earlier days. If no training matches are
+    given, or if an evaluated match has no date, the only baseline is the prior that the checkpoint
+    contains.
     """
     if not names:
         return BaselineForecasts({}, {}, fitted_on=0)

@@ -112,8 +112,8 @@ class BaselineForecasts:
     """The probabilities of each baseline for the evaluated balls.
 
     Attributes:
-        probabilities: the probabilities ``(balls, 11)`` of each baseline, by its name. The balls
-            are in the order of `EvaluatedBalls`.
+        probabilities: the probabilities ``(balls, 11)`` of each baseline, by name; the balls are in
+            the order of `EvaluatedBalls`.
         left_out: the baselines that could not be fitted, and the reason for each of them.
         fitted_on: the number of matches on which the baselines were fitted.
     """

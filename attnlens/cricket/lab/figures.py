@@ -74,8 +74,8 @@ class Estimate(NamedTuple):
         """Return the figure and its interval as two cells of a table.
 
         Args:
-            form: a number format such as ``+.4f`` or ``.1%``. The format ``.1p`` is like ``.1%``
-                but leaves out the percent sign.
+            form: a number format such as ``+.4f`` or ``.1%``; the format ``.1p`` is ``.1%``
+                without the percent sign.
             missing: the text that is shown for an undefined figure.
         """
         if self.value is None:
@@ -110,7 +110,7 @@ def finite(value: float, digits: int = DIGITS) -> float | None:
 def to_json(value: Any) -> Any:
     """Convert a result to JSON.
 
-    An `Estimate` in it becomes two members: a value and an interval.
+    An `Estimate` in a mapping becomes two members: a value and an interval.
     """
     if isinstance(value, Mapping):
         members: dict[str, Any] = {}
@@ -180,7 +180,7 @@ class Figure(NamedTuple):
         head: the heading of the column.
         name: the key of the figure in a row of JSON; ``a.b`` means the key ``b`` in the object that
             has the key ``a``.
-        form: the number format, as in `Estimate.cells`. For a whole number it is ``d`` or ``,``.
+        form: the number format, as in `Estimate.cells`; for a whole number, ``d`` or ``,``.
         ci: whether a second column shows the 95% interval.
         missing: the text that is shown for an undefined figure.
         spare: the value of `Column.spare` for the column of the interval.

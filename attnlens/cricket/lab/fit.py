@@ -192,16 +192,16 @@ class Hyperparameters(Schedule):
         hide_player: the share of innings in which the past balls of one player are hidden.
         hide_block: the share of innings in which a block of successive past balls is hidden.
         hide_batter: the share of innings in which the past balls of a ball's own batter are hidden
-            from the ball. With the value 1, the model never sees such balls.
+            from the ball; with the value 1, the model never sees such balls.
         hide_bowler: the share of innings in which the past balls of a ball's own bowler are hidden
             from the ball.
-        hide_windows: the share of innings in which only the scale ``whole`` sees past balls. Its
-            heads then learn what the windowed scales would otherwise contribute.
-        forget: the share of balls from which knowledge is hidden. Each group of `KNOWLEDGE` is
-            hidden from such a ball with probability one half.
-        forget_past: the share of past balls in which the batter's rating is hidden. The bowler's
-            rating is hidden, independently, in the same share.
-        teacher: the weight of the teacher's probabilities in the loss. The actual outcomes have the
+        hide_windows: the share of innings in which only the scale ``whole`` sees past balls, so
+            that its heads learn what the windowed scales would otherwise contribute.
+        forget: the share of balls from which groups of `KNOWLEDGE` are hidden; each group is hidden
+            from such a ball with probability one half.
+        forget_past: the share of past balls in which the batter's rating is hidden; the bowler's
+            rating is hidden in the same share of past balls, drawn independently.
+        teacher: the weight of the teacher's probabilities in the loss; the actual outcomes have the
             rest of the weight (Hinton, Vinyals and Dean 2015, "Distilling the Knowledge in a Neural
             Network", temperature 1).
     """
@@ -222,7 +222,7 @@ class Hyperparameters(Schedule):
 def mask_at_random(batch: Batch, recipe: Hyperparameters, generator: np.random.Generator) -> None:
     """Hide past balls and knowledge at random, as the ablations of an explanation do.
 
-    Otherwise these ablations would be inputs of a kind that the model has not seen in training.
+    Otherwise the model would see such inputs only in explanations, and never in training.
     """
     sequence = batch["sequence"]
     players = sequence["balls"]
@@ -290,8 +290,8 @@ def outcome_loss(
 
     Args:
         outcome: the actual outcomes ``(innings, ball)``, with -1 for padding.
-        taught: the teacher's probabilities ``(innings, ball, outcome)``, with 0 for padding. If
-            there is no teacher, it is ``None``.
+        taught: the teacher's probabilities ``(innings, ball, outcome)``, with 0 for padding; or
+            ``None`` if there is no teacher.
         weight: the share of the loss that compares the forecast with the teacher's probabilities.
     """
     logits = model(batch)
@@ -353,10 +353,10 @@ def fit(
     teacher: Sequence[Floats32] | None = None,
     loop: TrainingLoop = _ALONE,
 ) -> TrainedModel[FullModel]:
-    """Train a predictor. The errors are those of `run_training`.
+    """Train a predictor of balls. The errors are those of `run_training`.
 
     Args:
-        prior: the logarithm of each outcome's share of all balls ``(outcome,)``. These shares are
+        prior: the logarithm of each outcome's share of all balls ``(outcome,)``; these shares are
             the model's forecast at the start of the training.
         teacher: for each innings of ``train``, the teacher's probabilities ``(ball, outcome)``.
     """
@@ -389,12 +389,13 @@ configuration."""
 class OverHyperparameters(Schedule):
     """The hyperparameters of a training run of the encoder-decoder.
 
+    Past balls are hidden at random in training, because explanations hide past balls, too.
+
     Attributes:
         overs: the number of overs per training step.
         smoothing: the share of each target token's weight that is spread over all tokens.
-        hide_some: the share of overs in which a random share of the past balls is hidden. Without
-            this, the model would first see hidden balls in the ablations of explanations.
-        hide_all: the share of overs in which all past balls are hidden, for the same reason.
+        hide_some: the share of overs in which a random share of the past balls is hidden.
+        hide_all: the share of overs in which all past balls are hidden.
     """
 
     warm_up: int = 200
@@ -458,8 +459,8 @@ def hidden_at_random(
 ) -> Tensor:
     """Return a mask of the past balls that are hidden.
 
-    They are the padding in ``padded``, and past balls that are chosen at random: in some overs a
-    random share of them, and in other overs all of them.
+    The mask includes the padding in ``padded``. In some overs, a random share of the past balls is
+    hidden, and in other overs all of them are hidden.
     """
     rows, balls = padded.shape
     lot = generator.random(rows)
@@ -479,9 +480,9 @@ class HidingEffects:
     """The effects of hiding each of the last past balls, for a sample of balls.
 
     Attributes:
-        changes: how the prediction changes if a past ball is hidden ``(outcome + 1, ball, past)``.
-            For each outcome, this is the decrease of its log-odds. The last row is the change of
-            the whole distribution, in nats.
+        changes: how the prediction changes if a past ball is hidden ``(outcome + 1, ball, past)``:
+            the decrease of each outcome's log-odds, and in the last row the change of the whole
+            distribution, in nats.
         places: the place number of each past ball ``(ball, past)``, from
             `attnlens.cricket.predictor.predictor.places`.
         subjects: the class number of the explained outcome of each ball ``(ball,)``.

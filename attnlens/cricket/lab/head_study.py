@@ -113,16 +113,16 @@ class HeadAttention:
     from 0.
 
     Attributes:
-        shares: each key's share of a head's attention to past balls ``(row, head, key)``. The
-            shares of a row sum to 1. If a head sees no key in a row, its shares are NaN.
-        self_weight: the attention weight on the last key ``(row, head)``. This key is the current
-            ball itself, or the null key.
+        shares: each key's share of a head's attention to past balls ``(row, head, key)``; the
+            shares of a row sum to 1, or are NaN if the head sees no key.
+        self_weight: the attention weight on the last key, which is the current ball itself or the
+            null key ``(row, head)``.
         bias_share: the share of the variance of the attention logits that comes from built-in
             biases ``(row, head)``.
         visible: whether each key is visible ``(row, key)``.
         relations: 1 if a key has a relation to the query, and 0 otherwise
-            ``(row, key, relation)``. The relations are in the order of
-            `attnlens.cricket.predictor.relations.RELATIONS`. The nearest `RECENCY_BALLS` keys have
+            ``(row, key, relation)``, in the order of
+            `attnlens.cricket.predictor.relations.RELATIONS`; the nearest `RECENCY_BALLS` keys have
             the relation recency.
         distance: the distance of each key from the query, in deliveries ``(row, key)``.
     """
@@ -144,9 +144,8 @@ class RecordedPass:
         looks: the attention of the heads, by scale.
         gates: the fusion weights ``(row, source)``.
         means: the input of some modules, averaged over the rows, by module path.
-        key_shares: for each batch and scale, what share of each key has a relation
-            ``(innings, query, key, relation)``. It is 0 or 1 if the key is a ball, and can be any
-            share if the key is an over. It decides how far a key is hidden from a head.
+        key_shares: for each batch and scale, what share of each key's balls has a relation
+            ``(innings, query, key, relation)``; this share decides how far the key is hidden.
         key_visible: for each batch and scale, whether the heads could see each key
             ``(innings, query, key)``.
     """
@@ -329,7 +328,7 @@ class HeadStudy:
 
     Args:
         innings: the innings to sample from, encoded with the ratings of the day before.
-        balls: the number of balls to sample. They have at least 36 balls before them.
+        balls: the number of balls to sample from the balls that have at least 36 balls before them.
         seed: the random seed of the sample, of the intervals and of the random control sets.
     """
 
@@ -379,8 +378,8 @@ class HeadStudy:
         Returns:
             a dict with these members. ``nats`` is the mean effect of hiding the relation's balls.
             ``control_nats`` is the mean effect of hiding random balls. ``margin_nats`` is the mean
-            difference of the two effects. It leaves out the queries for which all visible balls, or
-            none of them, have the relation. ``matters`` is the share of queries on which the effect
+            difference of the two effects, without the queries for which all visible balls, or none
+            of them, have the relation. ``matters`` is the share of queries on which the effect
             is large enough. ``supports`` says whether conditions 3 and 4 hold.
         """
         full = self.recorded.probabilities

@@ -50,8 +50,8 @@ class HeldOut:
     Every match has at least one ball.
 
     Attributes:
-        timeline: the ratings as of each date. It is ``None`` if they cannot be computed, because
-            the matches are not all later than the checkpoint's ratings and no earlier matches were
+        timeline: the ratings as of each date; ``None`` if they cannot be computed, because the
+            matches are not all later than the checkpoint's ratings and no earlier matches were
             given.
         in_sample: the number of ``matches`` that are inside the training dates.
         available: every match of the sources and of the history, by its id.
@@ -124,7 +124,7 @@ def sides(match: Match) -> list[Innings]:
 def last_day(match: Match) -> datetime.date | None:
     """Return the last day of a match.
 
-    It decides whether the match is for training or evaluation.
+    This day decides whether the match is for training or evaluation.
     """
     return max(match.dates) if match.dates else None
 
@@ -147,9 +147,9 @@ def held_out(
     date of each match. If a match is in several sources, or under several names, it counts once.
 
     Args:
-        first: the first day of the evaluation. Only matches that ended on this day or later are
-            evaluated. By default it is the day after the training dates.
-        last: the last day of the evaluation.
+        first: the first day on which an evaluated match may end; by default, the day after the
+            training dates.
+        last: the last day on which an evaluated match may end.
         allow_in_sample: whether to accept matches that are inside the training dates, or that the
             ratings already include.
         skipped: a list to which the errors of unreadable files are added.

@@ -90,9 +90,9 @@ class TeamRates:
     """A team of eleven players in batting order. The last seven of them bowl.
 
     Attributes:
-        batting: the effect of each player as a batter on the log-odds of the outcome classes. It
-            includes the effects of the team and of the position in the batting order.
-        bowling: the effect of each player as a bowler. It includes the effect of the team.
+        batting: the effect of each player as a batter on the log-odds of the outcome classes,
+            including the effects of the team and of the position in the batting order.
+        bowling: the effect of each player as a bowler, including the effect of the team.
     """
 
     def __init__(self, name: str) -> None:
@@ -361,15 +361,14 @@ class PlantedRule:
 
     Attributes:
         event: a function that says whether a ball is of the kind that the rule is about, such as a
-            boundary. All counted balls are of this kind, but not all balls of this kind are
-            counted.
-        counted: a function of the past balls, the batter and the bowler. It returns the positions
+            boundary; the rule counts only some balls of this kind.
+        counted: a function of the past balls, the batter and the bowler that returns the positions
             in the innings of the balls that the rule counts.
-        together: whether the counted balls have an effect only if none of them is hidden. All of
-            them are then one unit.
+        together: whether the counted balls are one unit, which has an effect only if none of them
+            is hidden.
         moves: the outcomes whose log-odds the rule changes.
         strength: the change of these log-odds for one unit.
-        ordinary: the usual number of units. It is subtracted from the number of units, so that
+        ordinary: the usual number of units, which is subtracted from the number of units so that
             innings totals stay normal.
     """
 
@@ -431,8 +430,8 @@ class RuledBall:
 
     Attributes:
         without_rules: the outcome probabilities that the ball would have without any rule.
-        balls: for each rule, the positions in the innings of the past balls that it counts. A rule
-            that counts no ball is left out.
+        balls: for each rule that counts any ball, the positions in the innings of the past balls
+            that it counts.
     """
 
     innings: int
@@ -449,7 +448,8 @@ class RuledBall:
     def probabilities(self, hidden: Set[int] = frozenset()) -> tuple[float, ...]:
         """Return the true probabilities of this ball if some past balls are hidden.
 
-        The rules do not count a hidden ball. It still takes one position among the past balls.
+        The rules do not count a hidden ball. A hidden ball still takes its position in the order of
+        the past balls.
         """
         shares = list(self.without_rules)
         for rule in self.rules:

@@ -18,8 +18,8 @@ balls to which the head attends most. These are the placebos:
 - shuffled heads, matched: the same for only the heads with a built-in bias to a player.
 - shuffled heads, most: the one ball to which all shuffled heads together attend most.
 
-An *oracle* list has the balls whose effects are largest in comparison with usual effects. It shows
-how often the test supports a claim that is true.
+An *oracle* list has the balls whose effects are largest in comparison with usual effects. Such a
+list shows how often the test supports a claim that is true.
 """
 
 from __future__ import annotations
@@ -313,7 +313,7 @@ def lists_and_first_claims(
     """Test the lists of `SOURCES` and the first claim, for each ball of a sample.
 
     Args:
-        outcome: as in `gather_evidence`. If it is ``None``, each ball has its own explained
+        outcome: as in `gather_evidence`; if it is ``None``, each ball has its own explained
             outcome.
     """
     shuffled = replace(predictor, model=with_shuffled_heads(predictor, seed))
@@ -388,7 +388,7 @@ class PlantedPlan:
         strength: the factor by which the strengths of `RULES` are multiplied.
         balls: the number of balls on which every method is evaluated.
         claims: the number of balls for which the verdicts of claims are computed, which is slow.
-        seed: the seed of the first match. Each later match has the next seed.
+        seed: the seed of the first match; each later match has the next seed.
     """
 
     matches: int = 300
@@ -454,7 +454,7 @@ def train_planted(
 ) -> TrainedPredictor:
     """Train a predictor on the training matches of the plan.
 
-    The best epoch is chosen on the plan's matches for that purpose, whose number is ``checks``.
+    The best epoch is chosen on other matches of the plan, whose number is ``plan.checks``.
     """
     report("fitting the predictions from the scoreboard alone")
     base = fit_base([played.match for played in simulated[: plan.matches]], seed=plan.seed)
@@ -543,7 +543,7 @@ class TestedList:
         p: the p-value of the claim, without a correction for other claims.
         verdict: the verdict of the claim, corrected for the other claims from the same source about
             the ball.
-        planted: whether the list contains a planted ball. Such a list is not a placebo, because the
+        planted: whether the list contains a planted ball; such a list is not a placebo, because the
             claim is true.
     """
 
@@ -611,7 +611,7 @@ def placebos(
     def same_kind(indices: Sequence[int], kind_of: Mapping[int, object]) -> tuple[int, ...]:
         """Replace each ball of a list by a ball of the same kind that is not in the list.
 
-        A ball for which there is no such ball stays.
+        If there is no such ball, the ball itself stays in the list.
         """
         chosen: list[int] = []
         for index in indices:
@@ -658,8 +658,8 @@ def tested_lists(
 
     Args:
         shuffled: the predictor with the model from `with_shuffled_heads`.
-        another: the window of another ball, for the placebo of this name. If it is ``None``, this
-            placebo is left out.
+        another: the window of another ball, for the placebo of this name; ``None`` to leave this
+            placebo out.
         outcome: as in `gather_evidence`.
     """
     reading = read_ball(predictor, window)

@@ -78,8 +78,8 @@ def parts_from_usual(
 ) -> tuple[dict[str, Floats], Floats]:
     """Return the contribution of each group to the log-odds, and the log-odds of the prediction.
 
-    The contributions are a dict by group. Each of them is ``(11,)``, and so are the log-odds. The
-    contributions sum to the log-odds of the prediction minus the usual log-odds. The groups are
+    The contributions are a dict by group. Each contribution is ``(11,)``, and so are the log-odds.
+    The contributions sum to the log-odds of the prediction minus the usual log-odds. The groups are
     those of `attnlens.cricket.explain.claims.contributions_of`.
     """
     past, names = len(window.past), [name for name in KNOWLEDGE if name != _SCOREBOARD]
@@ -103,8 +103,8 @@ class ReasonSample:
 
     Attributes:
         parts: for each group, its contributions to the log-odds of `REASON_OUTCOMES`
-            ``(ball, 5)``. They are 0 for a ball that has no past ball in the group, or whose player
-            has no record.
+            ``(ball, 5)``; 0 for a ball that has no past ball in the group, or whose player has no
+            record.
         odds: the log-odds of the predictions ``(ball, 5)``.
         came: whether each of these outcomes occurred ``(ball, 5)``.
         match: the number of each ball's match ``(ball,)``.

@@ -34,8 +34,8 @@ BEFORE: Final = RECENT + 1
 
 _INNINGS_PER_BATCH: Final = 32
 _BALLS_PER_INNINGS: Final = 2
-"""The number of balls that are sampled from an innings, on average. It is small, because balls from
-other innings are more informative than more balls from the same innings.
+"""The number of balls that are sampled from an innings, on average. The number is small, because
+balls from other innings are more informative than more balls from the same innings.
 """
 
 _ROWS_PER_BATCH: Final = 40
@@ -212,10 +212,11 @@ def scrambled_probabilities(
     """Return the probabilities ``(ball, order, outcome)`` of balls with a scrambled past.
 
     Args:
-        positions: the positions of the balls in the innings, from 0. Each ball has past balls.
-        orders: for each ball, an array ``(order, past)`` of permutations of its past balls. In a
-            permutation ``order``, past ball ``j`` gets the outcome of past ball ``order[j]``. Every
-            ball has the same number of permutations.
+        positions: the positions of the balls in the innings, counted from 0; each ball must have
+            past balls.
+        orders: for each ball, an array ``(order, past)`` of permutations of its past balls, with
+            the same number of permutations for every ball. In a permutation ``order``, past ball
+            ``j`` gets the outcome of past ball ``order[j]``.
     """
     each = len(orders[0]) if len(orders) else 0
     step = max(1, _ROWS_PER_BATCH // max(each, 1))

@@ -149,8 +149,8 @@ class Simulated:
     Attributes:
         match: the match, as a reader of match files would return it.
         elevens: the eleven players of each team, in batting order.
-        ruled: the effect of the planted rules on each delivery, in order. It is empty if the match
-            was not played by planted rules.
+        ruled: the effect of the planted rules on each delivery, in order; empty if the match was
+            not played by planted rules.
     """
 
     match: Match
@@ -172,7 +172,7 @@ def simulate(seed: int, *, rules: tuple[PlantedRule, ...] = ()) -> Simulated:
 
     Args:
         seed: a number that is at least 0.
-        rules: the planted rules, which `attnlens.cricket.lab.league` describes. If there are any,
+        rules: the planted rules, which `attnlens.cricket.lab.league` describes. If rules are given,
             all players, grounds and days are alike, and past balls have no effect except that of
             the rules.
     """
@@ -347,9 +347,9 @@ def save_simulated(
     are written into this archive. The file appears under its name only when it is complete.
 
     Args:
-        seeds: the seeds of the matches. A seed is at least 0.
-        file_format: ``csv2`` or ``json``. By default, the ending of ``out`` decides the format. For
-            .zip, the default is ``csv2``.
+        seeds: the seeds of the matches, which are at least 0.
+        file_format: ``csv2`` or ``json``; by default, the ending of ``out`` decides the format, and
+            .zip means ``csv2``.
         report: a function that is called after each match with the number of matches so far.
 
     Raises:
@@ -603,7 +603,10 @@ def sides_of(match: Match) -> dict[str, tuple[Player, ...]]:
 
 
 def registry_of(match: Match, sides: Elevens) -> dict[str, str]:
-    """Return the ids of the players who have one, by their names. The names are in order."""
+    """Return the ids of the players who have one, by their names.
+
+    The names are in alphabetical order.
+    """
     listed = (*sides.values(), *sides_of(match).values())
     people = {player for side in listed for player in side}
     balls = (ball for innings in match.innings for ball in innings.deliveries)

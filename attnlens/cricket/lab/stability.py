@@ -163,10 +163,10 @@ def stability(
 
     Args:
         against: the same matches for another checkpoint, whose explanations are compared, too.
-        balls: the number of balls whose explained outcomes and top balls are compared. They have at
-            least 36 balls before them.
-        claims: the number of these balls whose verdicts are compared, too. This is the slowest
-        part.
+        balls: the number of balls to sample from the balls that have at least 36 balls before them;
+            the explained outcomes and the top balls of the sampled balls are compared.
+        claims: the number of these balls whose verdicts are compared, too, which is the slowest
+            part.
 
     Raises:
         InputError: no ball has 36 balls before it.

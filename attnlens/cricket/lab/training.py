@@ -85,7 +85,7 @@ class ModelKind(Generic[R]):
     Attributes:
         recipe: the class of the model's hyperparameters.
         sizes: the class of the model's sizes.
-        scales: the default number of heads of each scale. It is empty for a model without scales.
+        scales: the default number of heads of each scale; empty for a model without scales.
     """
 
     recipe: type[R]
@@ -159,17 +159,16 @@ class TrainingPlan:
     """The matches, sizes and teacher of a training run.
 
     Attributes:
-        train_until: the last day of the matches to train on. If it is ``None``, the last tenth of
+        train_until: the last day of the matches to train on; if it is ``None``, the last tenth of
             the days is for validation.
-        validate_until: the last day of the matches to validate on. If it is ``None``, it is the day
-            of the last match. If it equals ``train_until``, there is no validation and no early
-            stopping.
-        sizes: the sizes of the model that differ from the default. The default of the
-            encoder-decoder of overs is `SMALL`.
-        teacher: ``boosted_trees``, or ``None`` for no teacher. Only the predictor of balls can have
+        validate_until: the last day of the matches to validate on; by default, the day of the last
+            match. If this day equals ``train_until``, there is no validation and no early stopping.
+        sizes: the sizes of the model that differ from the default, which is `SMALL` for the
+            encoder-decoder of overs.
+        teacher: ``boosted_trees``, or ``None`` for no teacher; only the predictor of balls can have
             a teacher.
         head_balls: the number of balls that are sampled to name the heads of the predictor of
-            balls. Three times as many are sampled to measure the effects of hiding a ball.
+            balls; three times as many are sampled to measure the effects of hiding a ball.
     """
 
     train_until: datetime.date | None = None

@@ -35,7 +35,7 @@ class Processes:
     """The processes of a training run.
 
     Attributes:
-        rank: the number of this process, from 0. Only the process with the rank 0 writes files.
+        rank: the number of this process, from 0; only the process with the rank 0 writes files.
         count: the number of all processes.
         device: the device of this process.
     """
@@ -159,10 +159,10 @@ class Schedule:
     """The hyperparameters that all models have.
 
     Attributes:
-        warm_up: the number of steps in which the learning rate rises. After them it falls along a
+        warm_up: the number of steps in which the learning rate rises, before it falls along a
             cosine.
         final: the learning rate of the last step, as a share of ``learning_rate``.
-        clip: the largest norm of the gradient. A larger gradient is scaled down.
+        clip: the largest norm of the gradient; a larger gradient is scaled down to it.
         average: the decay of the moving average of the weights.
         patience: the run stops after this number of epochs without a lower validation loss.
     """
@@ -183,8 +183,8 @@ class TrainingLoop:
     """The state file, the progress reports and the processes of a run.
 
     Attributes:
-        state: the path of the file with the state of the run, from which it can be resumed. If it
-            is ``None``, no state is saved.
+        state: the path of the file with the state of the run, from which it can be resumed;
+            ``None`` if no state is saved.
         mark: a hash of the run's matches, sizes and teacher.
         report: a function that is called with a text about the progress.
         among: the processes of the run.
@@ -204,7 +204,7 @@ class TrainingSet(ABC, Generic[M, T]):
 
     Attributes:
         train: the rows for training.
-        check: the rows for validation. If it is empty, there is no validation.
+        check: the rows for validation; empty if there is no validation.
         at_once: the number of rows in a training step.
         checked_at_once: the number of rows in a forward pass of the validation.
         noise: before the rows are sorted by length, a random number from 0 to this number is added
@@ -324,7 +324,7 @@ class RunState(Generic[M]):
         average: the moving average of the weights.
         best_model: the averaged model that had the lowest loss so far.
         best: the loss of ``best_model``, in nats per unit.
-        seconds: the training time so far. It includes the time before the run was resumed.
+        seconds: the training time so far, including the time before the run was resumed.
     """
 
     model: M

@@ -45,7 +45,7 @@ from attnlens.files import Flags, Floats, Floats32, Json
 from attnlens.render.canvas import Page, Words, terminal_page
 
 _HALF_LIFE: Final = 6 * 365.25
-"""The weight of a match in the fit halves with each period of this number of days."""
+"""A match that is older by this number of days has half the weight in the fit."""
 
 _RIDGE: Final = 20.0
 _NEWTON_STEPS: Final = 15
@@ -329,10 +329,11 @@ def win_evaluation(held: HeldOut, baselines: Sequence[str], report: Report = sil
     - ``coverage``: the share of balls of first innings whose projected range contains the total.
     - ``jump``: the mean absolute change of the win probability between the innings.
     - ``moves``: the absolute difference of the win probabilities after a ball and before the next
-      ball, summed over an innings. The figure is the mean of this sum over innings.
-    - ``slope``: the slope of the result on the log-odds of the side that batted first. The log-odds
-      are those at the start of the chase.
-    - ``excess``: the mean win probability of that side at the same time, minus its share of wins.
+      ball, summed over an innings and averaged over the innings.
+    - ``slope``: the slope of the result on the log-odds of the side that batted first, at the start
+      of the chase.
+    - ``excess``: the mean win probability of the side that batted first, at the start of the chase,
+      minus its share of wins.
 
     Args:
         baselines: the names of the baselines: ``logistic``, ``boosted_trees``, or both.
