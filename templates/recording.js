@@ -259,16 +259,16 @@ function legend() {
   const scale = state.each
     ? `${own}, here ${here}.`
     : `${shared}, ${rounded(most, 3)}; in this head ${here}.`;
-  at("scale").textContent = whole.top ? scale : "Nothing is paid anywhere.";
+  at("scale").textContent = whole.top ? scale : "All weights are 0.";
   at("sinks").hidden = at("apart-label").hidden = !anySink;
   first("#sinks i").hidden = !state.apart;
   const sink = data.sink.replace("$", keyAxis);
   first("#sinks span").textContent = state.apart
-    ? `0 to ${rounded(darkest(map, true), 3)}, paid to a sink: ${sink}.`
-    : `Sinks have the colours of all. A sink is ${sink}.`;
+    ? `0 to ${rounded(darkest(map, true), 3)}: weights of sinks. A sink is ${sink}.`
+    : `Sinks have the same colours as other keys. A sink is ${sink}.`;
   const error = (halfStep * data.bend * whole.top + 0.5 * 10 ** -digits) * 1.05;
   const part = halfStep > 1e-4 ? ` + ${(100 * halfStep).toFixed(1)} % of the weight` : "";
-  at("within").textContent = `Weights are told to within ${rounded(error, 1)}${part}.`;
+  at("within").textContent = `Weights are rounded to within ${rounded(error, 1)}${part}.`;
 }
 
 // ---- The text, with coloured tokens
@@ -376,10 +376,10 @@ function ordered(count, weight) {
 const inRow = (row) => ordered(map.columns, (column) => weightAt(row, column));
 /** @param {number} row */
 function entropyText(row) {
-  if (map.low[row] === UNTOLD) return "pays nothing";
+  if (map.low[row] === UNTOLD) return "no attention";
   const [low, high] = [map.low[row] / ENTROPY_STEPS, map.high[row] / ENTROPY_STEPS]; // nats
   if (high - low >= 0.001) return `entropy ${low.toFixed(3)} to ${high.toFixed(3)} nats`;
-  return `entropy ${low.toFixed(3)} nats, as ${Math.exp(low).toFixed(1)} keys paid alike`;
+  return `entropy ${low.toFixed(3)} nats, like uniform attention to ${Math.exp(low).toFixed(1)} keys`;
 }
 /** @param {string} title @param {string} quiet @param {Pair[]} found @param {string[]} names
  * @param {boolean} back */
@@ -409,7 +409,7 @@ function look(row, column) {
   const inColumn = ordered(map.rows, (number) => weightAt(number, column));
   at("lists").replaceChildren(
     bars(from, entropyText(row), inRow(row), columnNames, false),
-    bars(`${key} is looked at by`, `what each ${rowAxis()} pays it`, inColumn, rowNames, true),
+    bars(`${key} is looked at by`, `weight from each ${rowAxis()}`, inColumn, rowNames, true),
   );
   for (const [number, line] of lines.entries()) line.setAttribute("aria-selected", String(number === row));
 }
@@ -456,8 +456,8 @@ function drawMap() {
   put(first("#map .cells"), { left: side, top });
   put(at("map"), { width: side + width + 2, height: top + height + 2 });
   const what = `Heat map, ${map.rows} by ${map.columns}: ${rowAxis()} by ${keyAxis()}.`;
-  at("one").setAttribute("aria-label", `${what} Arrow keys move the cell that is read out.`);
-  at("caption").textContent = `${rowAxis()} down, ${keyAxis()} across`;
+  at("one").setAttribute("aria-label", `${what} Arrow keys choose the cell whose weight is shown.`);
+  at("caption").textContent = `rows: ${rowAxis()}, columns: ${keyAxis()}`;
 }
 /** @param {MouseEvent} event */
 const cellAt = (event) => cellUnder(event, at("one"), map.rows, map.columns);

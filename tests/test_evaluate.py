@@ -171,7 +171,7 @@ def test_who_wins_is_judged_by_the_predictions(
     assert set(every["differences"]) == {
         *("logistic", "logistic_ci", "boosted_trees", "boosted_trees_ci")
     }
-    assert "who wins, by small" in evaluate(*files, *words)
+    assert "win probabilities of small" in evaluate(*files, *words)
     more = ("--model", "x.safetensors", "--calibration-out", "y.json")
     attnlens_here.refused("lab", "evaluate", *files, *words, *more)
 
@@ -213,7 +213,7 @@ def test_what_is_usual_is_judged_by_the_balls(
         assert figures["difference"] == pytest.approx(difference, abs=2e-6)
         assert competition["outcomes"][name] == figures
     page = evaluate(*files, "--usual", "--history", *history)
-    assert "what is usual, by small" in page
+    assert "usual probabilities of small" in page
     assert "usual minus observed, points" in page
     for more in (("--calibration-out", "y.json"), ("--win",)):
         attnlens_here.refused("lab", "evaluate", *files, "--usual", *more, *model_of(sources))

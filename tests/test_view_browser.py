@@ -165,8 +165,8 @@ def test_one_scale_for_all_heads_and_sinks_apart(opened: Open) -> None:
     whole = planted_sink().to_numpy()[0]
     legend = page.locator(".legend")
     assert "in this head 1." in legend.text_content()
-    assert "a key that is paid at least 30% of a head's attention" in legend.text_content()
-    assert "told to within 0.00005." in legend.text_content()
+    assert "a key that gets at least 30% of a head's attention" in legend.text_content()
+    assert "rounded to within 0.00005." in legend.text_content()
 
     def drawn() -> np.ndarray[Any, Any]:
         return pixels(page, "#one").astype(float)
@@ -179,7 +179,7 @@ def test_one_scale_for_all_heads_and_sinks_apart(opened: Open) -> None:
     red, _, blue = apart[8, 2]
     assert red > blue  # the sink has no blue of the others
     page.uncheck("#apart")
-    expect(page.locator("#sinks")).to_contain_text("colours of all")
+    expect(page.locator("#sinks")).to_contain_text("same colours")
     np.testing.assert_allclose(drawn()[8, 2], expected(whole[0, 8, 2], 1), atol=2)
     page.check("#apart")
     page.select_option("#head", "1")

@@ -215,8 +215,8 @@ _SINK_LIFT: Final = 2.0
 _SINK_QUERIES: Final = 4
 _SINK_HEADS: Final = 0.25
 SINK: Final = (
-    f"a $ that is paid at least {_SINK_SHARE:.0%} of a head's attention, averaged over queries, "
-    f"and {_SINK_LIFT:g} times its even share"
+    f"a $ that gets at least {_SINK_SHARE:.0%} of a head's attention, averaged over queries, "
+    f"and {_SINK_LIFT:g} times its uniform share"
 )
 """The definition of a sink for readers. ``$`` stands for the word for a key."""
 

@@ -506,23 +506,24 @@ higher or lower value means a more faithful method, and the number format.
 @terminal_page(min_width=70, max_width=110)
 def render_faithfulness(page: Page, document: Json) -> None:
     """Write the result of ``attnlens lab faithfulness`` to a terminal page."""
-    add_title(page, document, "does attention of {name} say what mattered? {sample}")
+    add_title(page, document, "does the attention of {name} show which balls matter? {sample}")
     losses = document["log_loss"]
     rows = [
         ("most influential past ball hidden, KL", document["largest_single_ball_effect_nats"]),
-        ("its share of hiding all, KL", document["largest_share_of_hiding_all"]),
-        ("past outcomes scrambled, KL", document["scramble_kl_nats"]),
-        ("past outcomes scrambled, log-loss", document["scramble_cost_nats"]),
+        ("its share of the effect of hiding all, KL", document["largest_share_of_hiding_all"]),
+        ("past outcomes shuffled, KL", document["scramble_kl_nats"]),
+        ("past outcomes shuffled, log-loss", document["scramble_cost_nats"]),
         ("all past balls hidden, log-loss", losses["worth_of_past"]),
     ]
     wider = losses.get("wider_sample")
     if wider:
         balls = f"{wider['balls']:,} balls"
         rows += [
-            (f"scrambled, log-loss, {balls}", wider["scramble_cost"]),
+            (f"outcomes shuffled, log-loss, {balls}", wider["scramble_cost"]),
             (f"all hidden, log-loss, {balls}", wider["worth_of_past"]),
         ]
-    _add_figures(page, "what past balls are worth, nats (95% over matches)", rows, ".4f")
+    heading = "change of the prediction (KL) and increase of log-loss, nats (95% over matches)"
+    _add_figures(page, heading, rows, ".4f")
     _add_methods(page, document["methods"])
     for name, reason in document["left_out"].items():
         page.paragraph(f"left out {name}: {reason}", "quiet")
@@ -556,11 +557,11 @@ def _add_methods(page: Page, methods: Mapping[str, Json]) -> None:
     styles = ["quiet" if name in CONTROL_ROWS else "" for name in methods]
     add_table(page, columns, rows, styles=["", "", "name", *styles[1:]])
     page.paragraph(
-        "First k: the 1, 2, 4, 8 and 16 balls with the highest scores. Areas: balls are hidden, or "
-        "restored, in order of their score. Both are in nats against the full prediction. With "
-        "sign: Spearman with what each ball adds to the log-odds of the page's outcome; attention "
-        "and gradient x input keep their sign. Wrong sign: how often one of the first k lowers the "
-        "likeliest outcome.",
+        "First k: the 1, 2, 4, 8 and 16 balls with the highest scores are hidden, or only they are "
+        "visible. Areas: balls are hidden, or restored, in order of their score. These columns are "
+        "KL from the full prediction, in nats. Beyond distance, and players: partial correlations. "
+        "With sign: Spearman with the change that each ball makes to the log-odds of the explained "
+        "outcome. Wrong sign: how often one of the first k balls lowers the likeliest outcome.",
         "quiet",
     )
     page.blank()
@@ -571,7 +572,7 @@ def _add_methods(page: Page, methods: Mapping[str, Json]) -> None:
             ("uniform", "that of uniform attention in the same windows"),
         )
     ]
-    _add_figures(page, "Spearman of attention, last 36, minus", gaps, ".2f")
+    _add_figures(page, "Spearman of attention (last 36 balls) minus", gaps, ".2f")
 
 
 _FOLDS: Final = 5

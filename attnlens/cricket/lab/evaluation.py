@@ -391,9 +391,9 @@ def render_evaluation(page: Page, document: Json) -> None:
         add_figures(page, by[title].items(), figures, heading=f"by {title}")
     draws = document["bootstrap"]["draws"]
     page.paragraph(
-        f"Log-loss in nats; Brier score summed over the outcomes; ECE of the likeliest outcome. "
-        f"Luck: the ECE of a perfect forecast is below this in 19 of 20 cases. Brackets hold 95% "
-        f"of {draws} resamples of whole matches.",
+        f"Log-loss in nats per ball; Brier score summed over the outcomes; ECE of the likeliest "
+        f"outcome. Luck: 95% of perfect forecasts would have a smaller ECE. Brackets are 95% "
+        f"intervals from {draws} resamples of whole matches.",
         "quiet",
         indent=0,
     )
@@ -469,7 +469,7 @@ def usual_evaluation(held: HeldOut, report: Report = silent) -> Json:
 @terminal_page(min_width=64)
 def render_usual(page: Page, document: Json) -> None:
     """Write the result of `usual_evaluation` to a terminal page."""
-    title = "what is usual, by {name}, on {balls} of {matches}, {first} to {last}"
+    title = "usual probabilities of {name}, on {balls} of {matches}, {first} to {last}"
     add_title(page, document, title)
     losses = document["log_loss"]
     rows = [
@@ -492,8 +492,8 @@ def render_usual(page: Page, document: Json) -> None:
         figures.insert(0, Figure("matches", "matches", "d"))
         add_figures(page, groups.items(), figures, heading=heading)
     page.paragraph(
-        f"Log-loss in nats a ball. Brackets hold 95% of {DRAWS} resamples of whole matches; those "
-        "of each difference are in the JSON.",
+        f"Log-loss in nats per ball. Brackets are 95% intervals from {DRAWS} resamples of whole "
+        "matches; the JSON has the intervals of all differences.",
         "quiet",
         indent=0,
     )

@@ -484,7 +484,7 @@ def train_planted(
 _LOSSES: Final[dict[str, str]] = {
     "truth": "the process itself (its entropy)",
     "model": "the trained model",
-    "no_past": "the same model, no past ball shown",
+    "no_past": "the same model, every past ball hidden",
     "scoreboard": "a network that sees the scoreboard only",
 }
 
@@ -506,9 +506,9 @@ def render_planted(data: Mapping[str, Any]) -> str:
 
 def _judged(claims: int, ci: tuple[float, float] | None, limit: float) -> str:
     if not claims or ci is None:
-        return "none was made"
+        return "no claim"
     low, high = ci
-    return "kept" if high <= limit else "broken" if low > limit else "not clear from so few"
+    return "reached" if high <= limit else "missed" if low > limit else "unclear, too few claims"
 
 
 Lists = list[tuple[int, ...]]

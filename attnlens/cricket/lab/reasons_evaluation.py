@@ -302,7 +302,7 @@ _SLOPES: Final = (Figure("balls", "balls", ","), Figure("slope", "slope", ".2f",
 @terminal_page(min_width=64)
 def render_reasons(page: Page, document: Json) -> None:
     """Write the result of `reasons_evaluation` to a terminal page."""
-    title = "reasons of {name}: slope of what happened, on {balls} of {matches}, {first} to {last}"
+    title = "reasons of {name}: slopes, on {balls} of {matches}, {first} to {last}"
     add_title(page, document, title)
     by_kind: dict[str, dict[str, dict[str, Any]]] = {}
     for row in document["rows"]:
@@ -322,9 +322,10 @@ def render_reasons(page: Page, document: Json) -> None:
     columns = [NAME, *map(Close, REASON_OUTCOMES)]
     add_section(page, "by outcome, all kinds of cricket", columns, cells)
     page.paragraph(
-        "At a slope of 1 it happened as the page says; at 0.5 the page says twice as much. The "
-        f"first tables stack the outcomes {', '.join(REASON_OUTCOMES)}. Brackets hold 95% of "
-        f"{DRAWS} resamples of whole matches; * marks a slope whose interval excludes 1.",
+        "Slope of observed outcomes on the stated effects: at 1 they are exact, at 0.5 pages state "
+        f"twice the true effect. The first tables pool the outcomes {', '.join(REASON_OUTCOMES)}. "
+        f"Brackets are 95% intervals from {DRAWS} resamples of whole matches; * marks a slope "
+        "whose interval excludes 1.",
         "quiet",
         indent=0,
     )

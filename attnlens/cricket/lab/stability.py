@@ -233,9 +233,10 @@ def render_stability(page: Page, document: Json) -> None:
     figures = [Figure(head, name, ".0%", ci=True, missing="-") for name, head in _FIGURES.items()]
     add_figures(page, document["changes"].items(), figures)
     page.paragraph(
-        "How often each stays the same, with 95% over whole matches. Subject: the outcome that the "
-        "page is about. Top ball: the past ball with the largest effect on it. Verdicts: of claims "
-        f"about the whole model, on {document['claims_of']} of the balls.",
+        "The share of balls on which each stays the same after the change, with 95% intervals over "
+        "resampled matches. Subject: the outcome that the page explains. Top ball: the past ball "
+        "with the largest effect on it. Verdicts: those of claims about the whole model, on "
+        f"{document['claims_of']} of the balls.",
         "quiet",
         indent=0,
     )

@@ -529,7 +529,7 @@ _FIRST_INNINGS: Final = (
 @terminal_page(min_width=64)
 def render_winning(page: Page, document: Json) -> None:
     """Write the result of `win_evaluation` to a terminal page."""
-    title = "who wins, by {name}, before {balls} of {matches}, {first} to {last}"
+    title = "win probabilities of {name}, before {balls} of {matches}, {first} to {last}"
     left = count(document["left_out"], "match", "matches")
     lines = [f"{left} left out: no winner, or decided by rain"] if document["left_out"] else []
     add_title(page, document, title, *lines)
@@ -540,12 +540,15 @@ def render_winning(page: Page, document: Json) -> None:
     ]
     first = Words(min_width=10)
     add_figures(page, rows, [*_BRIER, *gaps], first=first)
-    heading = "at the end of the first innings, the side that batted"
+    heading = "the side that batted first, at the end of its innings"
     add_figures(page, rows, _FIRST_INNINGS, heading=heading, first=first)
     add_calibration(page, "calibration", document["reliability"])
     page.paragraph(
-        "Points are percentage points. Jump: change between the innings. Moves: changes between "
-        "balls, summed over an innings. Brackets hold 95% of resamples of whole matches.",
+        "Slope: of results on the predicted log-odds; 1 is exact. Predicted minus won: the mean "
+        "win probability minus the share of wins, in points. In 80% range: the share of balls "
+        "whose projected range contains the total. Jump and moves: changes of the win probability "
+        "between the innings, and between balls (summed over an innings). Brackets are 95% "
+        "intervals over resampled matches.",
         "quiet",
         indent=0,
     )
