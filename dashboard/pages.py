@@ -242,7 +242,7 @@ _KEY: Final = html.P(
     className="quiet key",
 )
 _USUAL: Final = html.P(
-    "│ usual at such a scoreboard in this competition; right: the difference in points",
+    "│ usual at such a scoreboard; right: points from usual; ● what happened",
     className="quiet",
 )
 _NO_RECORDING: Final = (

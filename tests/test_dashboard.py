@@ -109,7 +109,7 @@ def test_every_claim_is_shown_with_its_verdict_under_its_own_kind(
         expect(row).to_contain_text(claim["claim"])
         assert re.search(r"P\(\w+\) [<\d.]+% → [<\d.]+%", row.text_content())
         if claim["p"] is not None and claim["control_sets"]:
-            share = re.search(r"more than ([\d.]+)%", row.text_content())
+            share = re.search(r"larger than ([\d.]+)%", row.text_content())
             assert float(share[1]) == pytest.approx(100 * (1 - claim["p"]), abs=0.1001)
         expect(row).to_be_enabled(enabled=bool(claim["removed"]))
     expect(page.locator("#claims-list h3")).to_have_count(3)
@@ -343,7 +343,7 @@ def test_a_match_that_is_being_played_grows_on_the_page(
         expect(page.locator("#toast")).to_contain_text("a new ball has come")
         assert ball(page) == 1
         state = page.locator("#live")
-        expect(state).to_contain_text("Followed; last changed at")
+        expect(state).to_contain_text("Followed live; last change at")
         # What is no match any more leaves the page as it was.
         for broken, words in (
             ("".join(lines[:33]) + lines[33][:30], "the file may be cut short"),

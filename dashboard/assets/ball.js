@@ -351,7 +351,7 @@ class View {
       bar.style.width = `${(100 * now[at]) / most}%`;
       tick.style.left = `${(100 * usual[at]) / most}%`;
       value.textContent = percent(now[at]);
-      const mark = OUTCOMES[at] === came ? " ● happened" : "";
+      const mark = OUTCOMES[at] === came ? " ●" : "";
       points.textContent = `${signed(100 * (now[at] - usual[at]))}${mark}`;
     });
   }

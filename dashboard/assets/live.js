@@ -36,9 +36,7 @@ export function follow(page, leave, onChange) {
 /** Shows when the data was last updated, and what has gone wrong since then.
  * @param {Page} page @param {string | null} wrong */
 function showState(page, wrong) {
-  const when = page.asOf
-    ? new Date(1000 * page.asOf).toLocaleTimeString([], { hour12: false })
-    : "the start";
+  const when = page.asOf ? new Date(1000 * page.asOf).toLocaleTimeString([], { hour12: false }) : "the start";
   const words = wrong
     ? `Not updated since ${when}: ${wrong}; updates resume when this is resolved`
     : `Followed live; last change at ${when}`;
