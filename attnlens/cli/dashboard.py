@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _MAX_MATCHES = 200
 _MAX_HEADS_BYTES = 50_000_000
-"""The largest accepted size of the document that `attnlens lab heads --json` writes."""
+"""The largest accepted size, in bytes, of a file that `attnlens lab heads --json` wrote."""
 
 
 def add_dashboard(commands: Commands) -> None:

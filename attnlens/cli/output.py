@@ -167,8 +167,8 @@ def show(
 
     Args:
         data: a function that returns the data for the format ``json``.
-        render: a function that returns the page for the format ``text``, given its ``width`` and
-            ``color``, whether the page has colours.
+        render: a function that returns the page for the format ``text``; its arguments ``width``
+            and ``color`` are the width of the page and whether it has colours.
         documents: for each other format, a function that returns the text.
     """
     if options.format == "text":

@@ -14,8 +14,8 @@ the scores are compared with the effects of hiding the balls. These are the meth
   output of a layer with a residual connection is attributed to the layer's own input.
 - gradient_x_input: the gradient of the log-odds of the most likely outcome with respect to the
   ball's vector, times that vector.
-- kl_jacobian: an estimate of the effect on all outcomes together, from their gradients
-  (`attnlens.attention.flow.kl_jacobian`).
+- kl_jacobian: an estimate from gradients of how much the whole forecast would change without the
+  ball (`attnlens.attention.flow.kl_jacobian`).
 - structure: the effect that boosted trees predict from the distance, the players and the outcome of
   the ball, without attention.
 - recency: minus the distance of the ball.
@@ -463,8 +463,9 @@ def _correlations(
 ) -> dict[str, float]:
     """Return the rank correlations between the scores and the effects of hiding single balls.
 
-    A name that ends in ``all`` is for all past balls. A name that ends in ``last36`` is for the
-    last 35 past balls, because the window of 36 balls includes the current ball.
+    A figure whose name ends in ``all`` is computed over all past balls. A figure whose name ends in
+    ``last36`` is computed over the last 35 past balls, because the window of 36 balls includes the
+    current ball.
 
     Args:
         signed_score: the scores with signs, or ``score`` if the method has no signed scores.

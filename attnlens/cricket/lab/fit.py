@@ -123,7 +123,7 @@ def fit_base(matches: Sequence[Match], *, seed: int) -> BaseModel:
 
 
 def outcome_tables(outcomes: Integers, cells: Integers) -> tuple[Floats32, Floats32]:
-    """Return the logarithm of each outcome's share of the balls: over all balls, and by cell.
+    """Return the logarithms of the shares of the outcomes, over all balls and in each cell.
 
     The first result is ``(11,)``, and the second is ``(TABLES, 2, 20, 11)``. A cell is a kind of
     cricket, an innings and an over. Its shares are smoothed towards the shares over all balls.
@@ -173,7 +173,7 @@ def rated(
 def rate_and_encode(
     matches: Sequence[Match], base: BaseModel, ratings: Ratings, *, report: Report = silent
 ) -> list[EncodedInnings]:
-    """Return every innings, encoded for the predictor with the ratings before its day."""
+    """Return every innings, encoded for the predictor with the ratings of the day before."""
     encode = partial(encode_innings, ratings=ratings, base=base)
     return [
         EncodedInnings(match, side, arrays)

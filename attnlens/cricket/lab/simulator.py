@@ -603,7 +603,7 @@ def sides_of(match: Match) -> dict[str, tuple[Player, ...]]:
 
 
 def registry_of(match: Match, sides: Elevens) -> dict[str, str]:
-    """Return the ids of the players who have one, by their names.
+    """Return the ids of all players that have an id, by name.
 
     The names are in alphabetical order.
     """

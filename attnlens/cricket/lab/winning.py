@@ -56,8 +56,8 @@ _REWEIGHTINGS: Final = 3
 
 
 WinRows = dict[str, Floats]
-"""Columns ``(rows,)`` by name. A row is the state of a match before a ball. Only matches with a
-winner or a tie are included. Without such matches, the dict is empty. These are the columns:
+"""Columns ``(rows,)``, by name, with one row for each state of a match before a ball. Only matches
+with a winner or a tie are included. Without such matches, the dict is empty. These are the columns:
 
 - ``chase``: 1 if the side bats second, 0 otherwise.
 - ``score``, ``left``, ``wickets``: the runs so far, the legal balls left and the wickets in hand.
@@ -255,7 +255,7 @@ _MIN_CHASES: Final = 20
 
 
 MatchRows = dict[str, NDArray[Any]]
-"""Columns ``(matches,)`` by name. A row is an evaluated match. These are the columns:
+"""Columns ``(matches,)``, by name, with one row for each evaluated match. These are the columns:
 
 - ``kind``: the kind of match.
 - ``jump``: the change of the win probability from the end of the first innings to the start of the
