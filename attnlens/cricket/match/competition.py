@@ -93,7 +93,10 @@ def table_of(match: Match) -> int:
     return int(2 * women + club)
 
 
-OVERS_BY_TYPE: Final[dict[str, int]] = {"T20": 20, "IT20": 20, "ODI": 50, "ODM": 50}
+TWENTY_OVER_TYPES: Final = frozenset({"T20", "IT20"})
+ONE_DAY_TYPES: Final = frozenset({"ODI", "ODM"})
+UNLIMITED_TYPES: Final = frozenset({"Test", "MDM"})
+OVERS_BY_TYPE: Final = dict.fromkeys(TWENTY_OVER_TYPES, 20) | dict.fromkeys(ONE_DAY_TYPES, 50)
 """The number of overs for each side, by type of match."""
 
 _SUPER_OVER_BALLS: Final = 6

@@ -476,9 +476,9 @@ def _labels(_case: Case, scan: InningsScan) -> Iterator[Finding]:
 
 @_rule("reviews")
 def _reviews(case: Case, scan: InningsScan) -> Iterator[Finding]:
-    for ball, key, review in scan.claims:
-        problems = _wrong_review(case, scan, ball, review) if key == "review" else ()
-        yield from (Finding(problem, ball) for problem in problems)
+    for ball, review in scan.claims["review"]:
+        for problem in _wrong_review(case, scan, ball, review):
+            yield Finding(problem, ball)
 
 
 def _wrong_review(case: Case, scan: InningsScan, ball: Delivery, review: Any) -> Iterator[str]:
@@ -506,9 +506,9 @@ def _wrong_review(case: Case, scan: InningsScan, ball: Delivery, review: Any) ->
 
 @_rule("replacements")
 def _replacements(case: Case, scan: InningsScan) -> Iterator[Finding]:
-    for ball, key, value in scan.claims:
-        problems = _wrong_replacements(case, scan, ball, value) if key == "replacements" else ()
-        yield from (Finding(problem, ball) for problem in problems)
+    for ball, replacements in scan.claims["replacements"]:
+        for problem in _wrong_replacements(case, scan, ball, replacements):
+            yield Finding(problem, ball)
 
 
 def _wrong_replacements(
@@ -597,16 +597,15 @@ def _ended_early(case: Case) -> Iterator[Finding]:
 
 
 BALL_FIELDS: Final[dict[str, tuple[str, ...]]] = {
-    "batter": ("both-ends", "to-himself", "both-sides", "squad", "gone", "out-again", "ends"),
-    "non_striker": ("both-ends", "to-himself", "both-sides", "squad", "gone", "out-again", "ends"),
+    **dict.fromkeys(
+        ("batter", "non_striker"),
+        ("both-ends", "to-himself", "both-sides", "squad", "gone", "out-again", "ends"),
+    ),
     "bowler": ("to-himself", "both-sides", "squad", "bowlers", "spell"),
     "label": ("over-numbers", "over-length", "too-long", "labels"),
     "actual_delivery": ("labels",),
-    "runs.batter": ("runs",),
-    "runs.extras": ("runs",),
-    "runs.total": ("runs",),
-    "runs.non_boundary": ("runs",),
-    "extras": ("runs",),
+    **dict.fromkeys(("runs.batter", "runs.extras", "runs.total"), ("runs",)),
+    **dict.fromkeys(("runs.non_boundary", "extras"), ("runs",)),
     "wickets.kind": ("wicket", "free-hit"),
     "wickets.player_out": ("wicket", "out-again"),
     "wickets.fielders": ("fielders",),

@@ -237,9 +237,7 @@ class Bowling:
 
 @dataclass(frozen=True)
 class Fall:
-    """The fall of a wicket: its number, the score after the ball, the batter, the ball and
-    the dismissal.
-    """
+    """The fall of a wicket: its number, the score after it, the batter, the kind and the ball."""
 
     wicket: int
     score: int
@@ -352,18 +350,15 @@ class Encounter(NamedTuple):
 
 def against(balls: Iterable[Delivery], opponent: Literal["batter", "bowler"]) -> list[Encounter]:
     """Group the balls of one player by opponent, in order of appearance."""
-    rows: dict[str, list[Delivery]] = {}
+    encounters: dict[str, Encounter] = {}
     for ball in balls:
-        rows.setdefault(getattr(ball, opponent).name, []).append(ball)
-    return [
-        Encounter(
-            name,
-            sum(ball.faced for ball in each),
-            sum(b.runs_batter if opponent == "bowler" else charged_runs(b) for b in each),
-            sum(ball.bowlers_wickets for ball in each),
+        name = getattr(ball, opponent).name
+        runs = ball.runs_batter if opponent == "bowler" else charged_runs(ball)
+        _, faced, scored, wickets = encounters.get(name, (name, 0, 0, 0))
+        encounters[name] = Encounter(
+            name, faced + ball.faced, scored + runs, wickets + ball.bowlers_wickets
         )
-        for name, each in rows.items()
-    ]
+    return list(encounters.values())
 
 
 def charged_runs(ball: Delivery) -> int:
@@ -432,9 +427,7 @@ def card_data(match: Match, card: Card) -> Json:
 
 @dataclass(frozen=True, slots=True)
 class DerivedResult:
-    """A result that follows from the balls: the winner (``None`` for a tie), and the margin
-    ``{"runs": 11}``.
-    """
+    """The winner that the balls show (``None`` for a tie), and the margin ``{"runs": 11}``."""
 
     winner: str | None
     by: Facts
@@ -516,9 +509,7 @@ def outcome_of(match: Match) -> Facts:
 
 
 def outcome_words(outcome: Facts) -> str | None:
-    """Describe an outcome: ``India won by 11 runs``, ``tie, India won the super over``, or
-    ``None``.
-    """
+    """Describe an outcome: ``India won by 11 runs``, ``tie, India won the super over``."""
     winner, result = outcome.get("winner"), outcome.get("result")
     how = f" ({outcome['method']})" if outcome.get("method") else ""
     if winner is None:
@@ -682,9 +673,7 @@ def scorebook_before(innings: Innings, ball: Delivery) -> ScorebookEntry:
 
 
 def ball_sign(ball: Delivery) -> str:
-    """Return a past ball in scorebook notation: ``4``, ``0``, ``W``, ``1W``, ``wd``,
-    ``nb4``, ``2lb``.
-    """
+    """Return a past ball in scorebook notation: ``4``, ``0``, ``1W``, ``wd``, ``nb4``, ``2lb``."""
     runs = ball.runs_total
     if any(wicket.counts for wicket in ball.wickets):
         return "W" if not runs else f"{runs}W"
@@ -692,8 +681,5 @@ def ball_sign(ball: Delivery) -> str:
         return "wd" if runs == 1 else f"{runs}wd"
     if "noballs" in ball.extras:
         return "nb" if runs == 1 else f"nb{runs - 1}"
-    if "legbyes" in ball.extras:
-        return f"{runs}lb"
-    if "byes" in ball.extras:
-        return f"{runs}b"
-    return str(runs)
+    kind = "lb" if "legbyes" in ball.extras else "b" if "byes" in ball.extras else ""
+    return f"{runs}{kind}"

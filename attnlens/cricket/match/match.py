@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, Final, Literal, NamedTuple, get_args
+from typing import Any, Final, Literal, NamedTuple, NoReturn, get_args
 
 from attnlens.files import Json
 
@@ -18,9 +18,7 @@ OUTCOME_INDEX: Final[dict[str, int]] = {name: position for position, name in enu
 
 
 class OutcomeNames(NamedTuple):
-    """The names of an outcome: a phrase for sentences, a word for ids, a label for figures,
-    and synonyms.
-    """
+    """A phrase for sentences, a word for ids, a label for figures, and synonyms of an outcome."""
 
     words: str
     thing: str
@@ -109,50 +107,40 @@ def parse_outcome(name: str) -> str:
 
     An unknown name is returned unchanged.
     """
-    small = name.strip().lower()
     things = {names.thing: code for code, names in OUTCOME_NAMES.items()}
-    return (
-        name if name in OUTCOME_INDEX else ({"w": "W"} | things | OUTCOME_BY_NAME).get(small, name)
-    )
+    codes = {"w": "W"} | things | OUTCOME_BY_NAME
+    return name if name in OUTCOME_INDEX else codes.get(name.strip().lower(), name)
 
 
-class Facts(Mapping[str, Any]):
-    """A small immutable mapping: ``{"winner": "India", "by": {"runs": 11}}``.
+class Facts(dict[str, Any]):
+    """A small immutable dictionary: ``{"winner": "India", "by": {"runs": 11}}``.
 
-    A `Facts` object equals any mapping with the same items, can be hashed, and can be pickled.
+    A `Facts` object equals any dictionary with the same items, can be hashed, and can be pickled.
     Nested dictionaries become ``Facts`` and lists become tuples.
     """
 
-    __slots__ = ("_items",)
+    __slots__ = ()
 
     def __init__(self, items: Mapping[str, Any] | None = None, /, **more: Any) -> None:
-        merged = {**(items or {}), **more}
-        self._items = {key: _frozen(value) for key, value in merged.items()}
+        super().__init__(items or {}, **more)
+        for key, value in self.items():
+            if isinstance(value, dict | list):
+                super().__setitem__(key, _frozen(value))
 
-    def __getitem__(self, key: str) -> Any:
-        return self._items[key]
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+        raise TypeError("facts cannot be changed")
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._items)
+    __setitem__ = __delitem__ = __ior__ = _refuse
+    update = setdefault = pop = popitem = clear = _refuse
 
-    # The methods of `Mapping` call `__getitem__` and catch its error. That is several times slower.
-    def __contains__(self, key: object) -> bool:
-        return key in self._items
-
-    def get(self, key: str, default: Any = None) -> Any:
-        return self._items.get(key, default)
-
-    def __len__(self) -> int:
-        return len(self._items)
-
-    def __hash__(self) -> int:
-        return hash(frozenset(self._items.items()))
+    def __hash__(self) -> int:  # type: ignore[override]  # a dict has no hash
+        return hash(frozenset(self.items()))
 
     def __repr__(self) -> str:
-        return f"Facts({self._items!r})"
+        return f"Facts({super().__repr__()})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (Facts, (dict(self._items),))
+        return (Facts, (dict(self),))
 
     @classmethod
     def not_none(cls, **facts: Any) -> Facts:
@@ -161,34 +149,26 @@ class Facts(Mapping[str, Any]):
 
     def plain(self) -> Json:
         """Return the facts as dictionaries and lists, for JSON."""
-        return {key: plain(value) for key, value in self._items.items()}
+        return {key: plain(value) for key, value in self.items()}
 
 
 def _frozen(value: Any) -> Any:
     if isinstance(value, dict):
         return Facts(value)
     if isinstance(value, list):
-        return tuple(_frozen(member) for member in value)
+        return tuple(map(_frozen, value))
     return value
 
 
-def _fields(value: Match | Innings) -> dict[str, Any]:
-    return {member.name: getattr(value, member.name) for member in fields(value)}
+def plain(value: Any) -> Any:
+    """Convert facts and tuples to dictionaries and lists, for JSON; leave other values as is."""
+    if isinstance(value, Facts):
+        return value.plain()
+    return list(map(plain, value)) if isinstance(value, tuple) else value
 
 
 def _printable(text: str) -> str:
     return "".join(sign if sign.isprintable() else "�" for sign in text)
-
-
-def plain(value: Any) -> Any:
-    """Convert facts and tuples to dictionaries and lists, for JSON; return other values
-    unchanged.
-    """
-    if isinstance(value, Facts):
-        return value.plain()
-    if isinstance(value, tuple):
-        return [plain(member) for member in value]
-    return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -499,9 +479,10 @@ class Match:
 
         Two files with the same content give the same text.
         """
-        unread = ("source", "statements")
-        values = {name: value for name, value in _fields(self).items() if name not in unread}
-        return repr({**values, "innings": [_fields(innings) for innings in self.innings]})
+        parts: tuple[Match | Innings, ...] = (self, *self.innings)
+        match, *innings = ({f.name: getattr(part, f.name) for f in fields(part)} for part in parts)
+        del match["source"], match["statements"]
+        return repr({**match, "innings": innings})
 
     def __str__(self) -> str:
         kind = self.match_type or "match"

@@ -8,7 +8,8 @@ or with another statement.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import zip_longest
@@ -46,11 +47,12 @@ _MAX_LISTED = 3
 
 @dataclass(slots=True)
 class Over:
-    """An over as it was bowled: its first ball, its legal balls, and its bowlers in order."""
+    """An over: its first ball, its bowlers in order, and its numbers of balls and legal balls."""
 
     number: int
     first: Delivery
     bowlers: list[str]
+    length: int = 0
     legal: int = 0
 
 
@@ -59,8 +61,7 @@ class InningsScan:
     """An innings, prepared for the rules. Players are identified by their names.
 
     Attributes:
-        claims: tuples of the ball, the field (``review`` or ``replacements``) and its value in the
-            file.
+        claims: the balls with a ``review`` or ``replacements`` by field, each with its value.
         substitutes: the fielders whom the file calls substitutes.
         unnamed: the indices of balls that have a fielder without a name in the file.
         odd_labels: a description of the labels that do not follow from the order of the balls.
@@ -75,7 +76,7 @@ class InningsScan:
     """
 
     innings: Innings
-    claims: list[tuple[Delivery, str, Any]]
+    claims: Mapping[str, list[tuple[Delivery, Any]]]
     substitutes: set[str]
     unnamed: set[int]
     odd_labels: str
@@ -97,8 +98,13 @@ class InningsScan:
         for _, ball in self.pairs:
             self.batters[ball.batter.name] = self.batters[ball.non_striker.name] = ball
         for over, after in zip_longest(self.overs, self.overs[1:]):
-            end = self.innings.legal_balls if after is None else after.first.legal_balls_before
-            over.legal = end - over.first.legal_balls_before
+            first = over.first
+            if after is None:
+                over.length = len(self.innings.deliveries) + 1 - first.index
+                over.legal = self.innings.legal_balls - first.legal_balls_before
+            else:
+                over.length = after.first.index - first.index
+                over.legal = after.first.legal_balls_before - first.legal_balls_before
             self.surplus += max(over.legal - self.innings.balls_per_over, 0)
             for name in over.bowlers:
                 self.bowlers.setdefault(name, over.first)
@@ -151,15 +157,6 @@ class InningsScan:
             name in (ball.batter.name, ball.non_striker.name) and starts[row + 1] - ball.index > 1
             for row, (_, ball) in enumerate(self.pairs)
         )
-
-    def length_of(self, number: int) -> int:
-        """Return the number of deliveries in an over, or 0 if there is no over with this number."""
-        for row, over in enumerate(self.overs):
-            if over.number == number:
-                rest = self.overs[row + 1 : row + 2]
-                end = rest[0].first.index if rest else len(self.innings.deliveries) + 1
-                return end - over.first.index
-        return 0
 
     def odd_overs(self, miscounted: Collection[int] = ()) -> tuple[str, list[Over]]:
         """Return a description and a list of the overs with too many or too few legal balls.
@@ -248,12 +245,9 @@ class Case:
     limited: bool
     stated: Stated
 
-    @cached_property
-    def outcome(self) -> Json:
-        """The outcome of the match as a dictionary, whose lookups are several times faster than
-        those of `Facts`.
-        """
-        return self.match.outcome.plain()
+    @property
+    def outcome(self) -> Facts:
+        return self.match.outcome
 
     @cached_property
     def squads(self) -> dict[str, frozenset[str]]:
@@ -288,10 +282,9 @@ class Case:
                 for wicket in ball.wickets:
                     names.add(wicket.player_out.name)
                     names.update(wicket.fielders)
-            for _, key, value in scan.claims:
-                if key == "replacements":
-                    changes = [change for _, change in changes_of(value)]
-                    names.update(c[end] for c in changes for end in ("in", "out") if end in c)
+            for _, value in scan.claims["replacements"]:
+                for _, change in changes_of(value):
+                    names.update(change[end] for end in ("in", "out") if end in change)
         names.discard(_UNKNOWN)
         return names
 
@@ -303,10 +296,8 @@ class Case:
         return [name for names in lists for name in filter(_is_text, names)]
 
     def claims(self, key: str) -> int:
-        """Return the number of balls for which the file states ``key``: ``review`` or
-        ``replacements``.
-        """
-        return sum([claim[1] == key for scan in self.scans for claim in scan.claims])
+        """Return the number of balls with a ``review``, or with ``replacements``."""
+        return sum([len(scan.claims[key]) for scan in self.scans])
 
     @cached_property
     def umpires(self) -> list[str]:
@@ -349,6 +340,14 @@ class Case:
         return any(target.get("overs") for target in targets)
 
     @cached_property
+    def totals(self) -> Counter[str]:
+        """The runs of each team in all its innings."""
+        totals: Counter[str] = Counter()
+        for scan in self.main:
+            totals[scan.innings.batting_team] += scan.total
+        return totals
+
+    @cached_property
     def super_overs(self) -> list[InningsScan]:
         return [scan for scan in self.scans if scan.innings.super_over]
 
@@ -372,7 +371,22 @@ class Case:
     @cached_property
     def play(self) -> Play | None:
         """The course of the match; ``None`` if its balls cannot decide it."""
-        return _play_of(self)
+        if not self.has_two_sides:
+            return None
+        first, second = self.main
+        outcome, chase, target = self.outcome, second.innings, self.target
+        method = outcome.get("method")
+        if method not in (None, *RAIN_RULES) or (method and target is None):
+            return None
+        revised = method is not None or outcome.get("result") == "no result"
+        to_beat = target - 1 if revised and target is not None else first.total
+        balls = chase.target_balls or (self.match.overs or 0) * chase.balls_per_over
+        gone = sum(len(ball.wickets) for ball in second.wicket_balls)
+        gone += len(self.stated.innings.get(chase.number, {}).get("absent_hurt", ()))
+        full = 0 < balls <= len(second.overs) * chase.balls_per_over and not second.cut_short
+        complete = full or gone >= ALL_OUT
+        result = result_of_chase(chase, second.total, second.wickets, to_beat, complete=complete)
+        return Play(first, second, to_beat, full, result)
 
 
 class Play(NamedTuple):
@@ -400,28 +414,6 @@ class Play(NamedTuple):
     def by(self) -> Facts:
         """The margin, if there is a winner."""
         return Facts() if self.result is None else self.result.by
-
-
-def _play_of(case: Case) -> Play | None:
-    if not case.has_two_sides:
-        return None
-    first, second = case.main
-    outcome, chase = case.outcome, second.innings
-    to_beat = first.total
-    method = outcome.get("method")
-    if method not in (None, *RAIN_RULES) or (method and case.target is None):
-        return None
-    if method is not None or outcome.get("result") == "no result":
-        to_beat = first.total if case.target is None else case.target - 1
-    balls = chase.target_balls or (case.match.overs or 0) * chase.balls_per_over
-    gone = sum(len(ball.wickets) for ball in second.wicket_balls)
-    gone += len(case.stated.innings.get(chase.number, {}).get("absent_hurt", ()))
-    full = bool(balls) and len(second.overs) * chase.balls_per_over >= balls
-    full = full and not second.cut_short
-    complete = full or gone >= ALL_OUT
-    total, wickets = second.total, second.wickets
-    result = result_of_chase(chase, total, wickets, to_beat, complete=complete)
-    return Play(first, second, to_beat, full, result)
 
 
 def _is_text(value: object) -> bool:
@@ -491,9 +483,14 @@ class Witnesses(dict[str, tuple[str, Check]]):
     number, a team or a role.
     """
 
-    def of(self, kind: str, *patterns: str) -> Callable[[Check], None]:
+    def of(self, kind: str, *patterns: str) -> Callable[[Check], Check]:
         """Register the decorated function as the witness of these fields."""
-        return lambda check: self.update(dict.fromkeys(patterns, (kind, check)))
+
+        def register(check: Check) -> Check:
+            self.update(dict.fromkeys(patterns, (kind, check)))
+            return check
+
+        return register
 
 
 def contradiction(problem: str, derived: Any = None, over: int | None = None) -> Verdict:

@@ -8,7 +8,14 @@ from collections import Counter
 from itertools import pairwise
 from typing import Any, Final
 
-from attnlens.cricket.match.competition import ALL_OUT, MENS_COMPETITIONS
+from attnlens.cricket.match.competition import (
+    ALL_OUT,
+    MENS_COMPETITIONS,
+    ONE_DAY_TYPES,
+    OVERS_BY_TYPE,
+    TWENTY_OVER_TYPES,
+    UNLIMITED_TYPES,
+)
 from attnlens.cricket.match.ledger import outcome_words
 from attnlens.cricket.match.match import AGREES, DERIVED
 from attnlens.cricket.match.scan import (
@@ -25,9 +32,6 @@ from attnlens.cricket.match.scan import (
 )
 from attnlens.errors import count
 
-_TWENTY_OVER_TYPES = frozenset({"T20", "IT20"})
-_ONE_DAY_TYPES = frozenset({"ODI", "ODM"})
-_TYPES = _TWENTY_OVER_TYPES | _ONE_DAY_TYPES | {"Test", "MDM"}
 _NUMBERED_TYPES = frozenset({"T20", "ODI", "Test"})
 """Match types whose internationals have numbers; an IT20 match has no official T20I status."""
 
@@ -70,6 +74,7 @@ _MIN_PENALTY, _MAX_PENALTY = 5, 30
 WITNESSES: Final = Witnesses()
 
 
+@WITNESSES.of("toss", "toss.uncontested")
 @WITNESSES.of(
     "", "venue", "city", "event.match_number", "event.group", "event.stage", "event.sub_name"
 )
@@ -107,12 +112,10 @@ def _match_id(case: Case, value: Any, _part: str) -> Answer:
 
 @WITNESSES.of("missing", "missing")
 def _missing(case: Case, value: Any, _part: str) -> Answer:
-    info = case.stated.info
-    reviews = any(key == "review" for scan in case.scans for _, key, _ in scan.claims)
     present = {
-        "player_of_match": info.get("player_of_match"),
+        "player_of_match": case.stated.info.get("player_of_match"),
         "umpires": case.umpires,
-        "reviews": reviews,
+        "reviews": case.claims("review"),
     }
     fields = [name for name in value if isinstance(name, str) and name in present]
     wrong = [name for name in fields if present[name]]
@@ -121,7 +124,7 @@ def _missing(case: Case, value: Any, _part: str) -> Answer:
 
 @WITNESSES.of("type", "match_type")
 def _match_type(case: Case, value: Any, _part: str) -> Answer:
-    if value not in _TYPES:
+    if value not in UNLIMITED_TYPES | OVERS_BY_TYPE.keys():
         return f"{value} is not a type of match in Cricsheet's format"
     info, team_type = case.stated.info, case.match.team_type
     if "match_type_number" in info and value not in _NUMBERED_TYPES:
@@ -177,14 +180,14 @@ def _gender(case: Case, value: Any, _part: str) -> Answer:
 @WITNESSES.of("overs", "overs")
 def _overs(case: Case, value: Any, _part: str) -> Answer:
     match_type = case.match.match_type
-    if match_type in ("Test", "MDM"):
+    if match_type in UNLIMITED_TYPES:
         return f"the file states {value} overs a side, but a {match_type} has no limit"
-    if match_type in _TWENTY_OVER_TYPES and value != 20:
+    if match_type in TWENTY_OVER_TYPES and value != 20:
         # A known error in Cricsheet's files, which the readers correct and note.
         slip = value == 50
         problem = f"the file states {value} overs a side, but a {match_type} has 20"
         return contradiction("" if slip else problem, 20)
-    if match_type in _ONE_DAY_TYPES and not 20 < value <= 60:
+    if match_type in ONE_DAY_TYPES and not 20 < value <= 60:
         return contradiction(f"the file states {value} overs a side, but a {match_type} has 50", 50)
     longest = max((len(scan.overs) for scan in case.main), default=0)
     if longest == value and any(not scan.cut_short for scan in case.main):
@@ -347,8 +350,7 @@ def _supersubs(case: Case, value: Any, team: str) -> Answer:
 def _bowl_out_balls(case: Case, value: Any, _part: str) -> Answer:
     if "bowl_out" not in case.outcome:
         return "the file has a bowl-out, but its result names no winner of the bowl-out"
-    hits = Counter(attempt["outcome"] == "hit" for attempt in value)
-    return bool(hits)
+    return bool([attempt["outcome"] for attempt in value])
 
 
 @WITNESSES.of("toss", "toss.winner", "toss.decision")
@@ -367,11 +369,6 @@ def _toss(case: Case, value: Any, _part: str) -> Answer:
     if decision == ("field" if bats == winner else "bat"):
         return f"{winner} won the toss and chose to {decision}, but {bats} bats first"
     return True
-
-
-@WITNESSES.of("toss", "toss.uncontested")
-def _uncontested(_case: Case, _value: Any, _part: str) -> Answer:
-    return False
 
 
 def _scores(case: Case) -> str:
@@ -422,7 +419,7 @@ def _winner(case: Case, value: Any, _part: str) -> Answer:
     if play is None:
         return False
     if _ahead_of_rain(play, value, outcome):
-        return _ahead(case, play, play.winner or value, value)
+        return _is_final(play) and _by_balls(case, value, play.winner or value)
     if play.winner is not None:
         return _by_balls(case, value, play.winner)
     if play.result is not None or play.second.total == play.to_beat:
@@ -445,41 +442,22 @@ def _ahead_of_rain(play: Play, winner: str, outcome: Any) -> bool:
     )
 
 
-def _ahead(case: Case, play: Play, derived: Any, value: Any) -> Answer:
-    """Return the verdict on the winner or margin of a side that was ahead under a rain rule.
+def _is_final(play: Play) -> bool:
+    """Return whether the target is the score needed when rain ended the chase, as in most files.
 
-    In most files the target is the score needed when rain ended the chase. A few files state the
-    target for the whole innings instead, from which the winner does not follow.
+    A few files state the target for the whole innings, from which the winner does not follow.
     """
-    if play.second.total <= play.to_beat and not play.full:
-        return False
-    return _by_balls(case, value, derived)
+    return play.second.total > play.to_beat or play.full
 
 
 def _long_match(case: Case, value: Any) -> Answer:
-    totals = _totals(case)
-    if len(totals) < 2 or case.outcome.get("method") is not None:
+    if len(case.totals) < 2 or case.outcome.get("method") is not None:
         return False
-    ahead = max(totals, key=lambda team: totals[team])
-    rest = [total for team, total in totals.items() if team != ahead]
-    if totals[ahead] == max(rest):
-        return _by_balls(case, value, None)
-    return _by_balls(case, value, ahead)
+    (ahead, most), (_, fewer), *_ = case.totals.most_common()
+    return _by_balls(case, value, ahead if most > fewer else None)
 
 
-def _totals(case: Case) -> Counter[str]:
-    totals: Counter[str] = Counter()
-    for scan in case.main:
-        totals[scan.innings.batting_team] += scan.total
-    return totals
-
-
-@WITNESSES.of(
-    RESULT,
-    "outcome.by.runs",
-    "outcome.by.wickets",
-    "outcome.by.innings",
-)
+@WITNESSES.of(RESULT, "outcome.by.runs", "outcome.by.wickets", "outcome.by.innings")
 def _margin(case: Case, value: Any, unit: str) -> Answer:
     outcome = case.outcome
     by = outcome.get("by", {})
@@ -497,7 +475,7 @@ def _margin(case: Case, value: Any, unit: str) -> Answer:
     if play is None:
         return _played_out(case) or False
     if _ahead_of_rain(play, outcome["winner"], outcome):
-        return _ahead(case, play, play.second.total - play.to_beat, value)
+        return _is_final(play) and _by_balls(case, value, play.second.total - play.to_beat)
     if play.by:
         return _by_balls(case, value, play.by.get(unit))
     short_by = None if unit == "wickets" else play.to_beat - play.second.total
@@ -505,7 +483,7 @@ def _margin(case: Case, value: Any, unit: str) -> Answer:
 
 
 def _long_margin(case: Case, value: Any, unit: str) -> Answer:
-    totals, outcome = _totals(case), case.outcome
+    totals, outcome = case.totals, case.outcome
     winner, main = outcome["winner"], case.main
     if winner not in totals or len(totals) < 2 or outcome.get("method") is not None:
         return False
@@ -546,8 +524,8 @@ def _tie(case: Case, value: Any) -> Answer:
     if problem := _played_out(case):
         return problem
     if not case.limited:
-        totals = _totals(case)
-        return compared(len(set(totals.values())), 1, f"the file states a tie ({_scores(case)})")
+        totals = set(case.totals.values())
+        return compared(len(totals), 1, f"the file states a tie ({_scores(case)})")
     play = case.play
     if play is None:
         return False
@@ -670,6 +648,7 @@ def _powerplays(case: Case, value: Any, number: str) -> Answer:
     if not scan.overs:
         return False
     last = scan.overs[-1].number
+    lengths = {over.number: over.length for over in reversed(scan.overs)}
     spans = []
     for powerplay in value:
         kind, start, end = powerplay["type"], powerplay["from"], powerplay["to"]
@@ -680,7 +659,7 @@ def _powerplays(case: Case, value: Any, number: str) -> Answer:
             return f"a powerplay is from {start} to {end}, which are not names of balls"
         first_over, first_ball = int(begin[1]), int(begin[2])
         over, ball = int(stop[1]), int(stop[2])
-        length = scan.length_of(over)
+        length = lengths.get(over, 0)
         if ball == 1 and length == 10:
             ball = 10  # the label 5.10, which number parsers read as 5.1
         span = f"a powerplay is from ball {start} to ball {end}"

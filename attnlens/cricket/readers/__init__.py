@@ -177,16 +177,14 @@ def format_of(file: MatchFile) -> Format:
     if form is not None:
         return form
     if kaggle.is_results_table(file):
-        raise MatchFileError(
-            "this table contains only the results; the balls are in the deliveries file next to it",
-            path=file.display,
-            remedy="give the deliveries file",
+        problem = (
+            "this table contains only the results; the balls are in the deliveries file next to it"
         )
-    raise MatchFileError(
-        f"{looks_like(file.data[: 2**20] if file.size < 2**24 else file.head, file.display)}, "
-        "not a match file",
-        path=file.display,
-        remedy="give Cricsheet JSON or CSV, or a Kaggle IPL deliveries file",
+        raise file.wrong(problem, "give the deliveries file")
+    start = file.data[: 2**20] if file.size < 2**24 else file.head
+    raise file.wrong(
+        f"{looks_like(start, file.display)}, not a match file",
+        "give Cricsheet JSON or CSV, or a Kaggle IPL deliveries file",
     )
 
 
@@ -262,13 +260,12 @@ class History:
         self.path = source if isinstance(source, str | os.PathLike) else None
         self.skipped: list[MatchFileError] = []
         self._sources = list(sources) or ([] if self.path is None else [self.path])
-        self._tell = tell
+        self._report, self._tell = report, tell
         self._source: Any = source
         self._matches: Any = source
         if self.path is None and isinstance(source, Collection):
             # A copy, because the caller may change the list later.
             self._matches = tuple(source)
-        self._report = report
         self._lock = threading.Lock()
 
     def __iter__(self) -> Iterator[Match]:

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 from attnlens.cricket.errors import ImpossibleMatchError
+from attnlens.cricket.match.competition import OVERS_BY_TYPE, TWENTY_OVER_TYPES, UNLIMITED_TYPES
 from attnlens.cricket.match.doubts import reconcile
 from attnlens.cricket.match.match import (
     CONTRADICTS,
@@ -67,14 +68,6 @@ class People(dict[str, Player]):
         player = self[name] = Player(name, identity)
         return player
 
-    def notes(self) -> list[str]:
-        if not self.unregistered:
-            return []
-        return [
-            "players without an id in the registry are identified by name: "
-            f"{', '.join(self.unregistered[:5])}"
-        ]
-
 
 @dataclass
 class InningsDraft:
@@ -106,7 +99,7 @@ class InningsDraft:
     deliveries: list[Delivery] = field(default_factory=list, init=False)
     oddities: list[str] = field(default_factory=list, init=False)
     restored: list[str] = field(default_factory=list, init=False)
-    claims: list[tuple[Delivery, str, Any]] = field(default_factory=list, init=False)
+    claims: dict[str, list[tuple[Delivery, Any]]] = field(init=False)
     substitutes: set[str] = field(default_factory=set, init=False)
     unnamed: set[int] = field(default_factory=set, init=False)
     set_later: Facts = field(default_factory=Facts, init=False)
@@ -117,6 +110,7 @@ class InningsDraft:
     def __post_init__(self) -> None:
         self._score = self.penalty_before
         self._over, self._in_over = -1, 0
+        self.claims = {"review": [], "replacements": []}
 
     def add(
         self,
@@ -204,11 +198,11 @@ class InningsDraft:
         if self.labels_count_legal:
             if label != actual:
                 self._odd(f"ball {actual}, counted by legal balls, has the label {label}")
-        elif label == by_rule.rstrip("0"):
+            return label
+        if label == by_rule.rstrip("0"):
             self.restored.append(by_rule)
             return by_rule
-        else:
-            self._odd(f"ball {by_rule}, counted by position, has the label {label}")
+        self._odd(f"ball {by_rule}, counted by position, has the label {label}")
         return label
 
     def _odd(self, text: str) -> None:
@@ -251,13 +245,8 @@ class InningsDraft:
             powerplays=self.powerplays,
             miscounted=tuple(sorted(self.miscounted.items())),
         )
-        facts = self.claims, self.substitutes, self.unnamed, self.odd_labels()
-        return InningsScan(innings, *facts)
+        return InningsScan(innings, self.claims, self.substitutes, self.unnamed, self.odd_labels())
 
-
-_TWENTY_OVER_TYPES = frozenset({"T20", "IT20"})
-_LIMITED_OVERS_TYPES = _TWENTY_OVER_TYPES | {"ODI", "ODM"}
-_UNLIMITED_TYPES = frozenset({"Test", "MDM"})
 
 _TWENTY = 20
 _MAX_LIMITED_OVERS = 60
@@ -292,8 +281,18 @@ class MatchDraft:
     people: People = field(default_factory=lambda: People({}))
     stated: Stated = field(default_factory=lambda: Stated(exact=True))
 
+    @property
+    def sides(self) -> tuple[str, ...]:
+        """The teams of the innings, in order of appearance."""
+        sides = (side for i in self.innings for side in (i.batting_team, i.bowling_team))
+        return tuple(dict.fromkeys(sides))
+
     def build(self) -> Match:
-        self.notes += self.people.notes()
+        if unregistered := self.people.unregistered:
+            self.notes.append(
+                "players without an id in the registry are identified by name: "
+                f"{', '.join(unregistered[:5])}"
+            )
         balls_per_over = self._balls_per_over()
         self._settle_length(balls_per_over)
         limited = self._limited()
@@ -373,10 +372,9 @@ class MatchDraft:
         return usual
 
     def _settle_length(self, balls_per_over: int) -> None:
-        if self.match_type in _UNLIMITED_TYPES:
+        if self.match_type in UNLIMITED_TYPES:
             self.overs = None
-            return
-        if self.match_type is None and self.overs is None:
+        elif self.match_type is None and self.overs is None:
             full = any(
                 innings.last_over == _TWENTY - 1 and innings.legal_balls >= _TWENTY * balls_per_over
                 for innings in self.innings
@@ -391,7 +389,7 @@ class MatchDraft:
                 )
             else:
                 self.notes.append("the file gives neither the match type nor the overs a side")
-        elif self.match_type in _TWENTY_OVER_TYPES and (self.overs is None or self.overs > _TWENTY):
+        elif self.match_type in TWENTY_OVER_TYPES and (self.overs is None or self.overs > _TWENTY):
             statement = "has no overs a side" if self.overs is None else f"says {self.overs} overs"
             self.notes.append(
                 f"the file {statement}; {_TWENTY} is used, because its type is a twenty-over match"
@@ -400,12 +398,11 @@ class MatchDraft:
 
     def _limited(self) -> bool:
         """Return whether each side bats only once; False if that is uncertain."""
-        if self.match_type in _UNLIMITED_TYPES:
-            return False
-        if self.overs is not None or self.match_type in _LIMITED_OVERS_TYPES:
+        if self.overs is not None or self.match_type in OVERS_BY_TYPE:
             return True
         if (
-            any(innings.last_over >= _MAX_LIMITED_OVERS for innings in self.innings)
+            self.match_type in UNLIMITED_TYPES
+            or any(innings.last_over >= _MAX_LIMITED_OVERS for innings in self.innings)
             or len(set(self.dates)) > 2
             or self.outcome.get("result") == "draw"
             or "innings" in self.outcome.get("by", {})
@@ -422,11 +419,10 @@ class MatchDraft:
         )
 
     def _settle_super_overs(self, limited: bool, balls_per_over: int) -> None:
-        unmarked = False
+        unmarked = [innings for innings in self.innings if innings.super_over is None]
+        for innings in unmarked:
+            innings.super_over = limited and innings.number > 2
         for position, innings in enumerate(self.innings):
-            if innings.super_over is None:
-                innings.super_over = limited and innings.number > 2
-                unmarked = unmarked or innings.super_over
             if not innings.super_over or innings.number % 2:
                 continue
             innings.target_balls = innings.target_balls or balls_per_over
@@ -436,7 +432,7 @@ class MatchDraft:
                     f"innings {innings.number} has no target in the file; {innings.target} is "
                     "used, one more than the super over before it"
                 )
-        if unmarked:
+        if any(innings.super_over for innings in unmarked):
             self.notes.append(
                 "the file does not mark super overs; innings 3 and later are treated as super overs"
             )

@@ -179,7 +179,7 @@ class Table:
         self.stem = file.stem
         self._file = file
         if not file.head.strip(_BLANK_BYTES):
-            raise MatchFileError("the file is empty", path=file.display)
+            raise file.wrong("the file is empty")
         self._stream = file.open()
         self._reader = csv.reader(_lines(self._stream), strict=True)
         try:
@@ -214,14 +214,14 @@ class Table:
         return self._reader.line_num
 
     def wrong(self, problem: str, remedy: str | None = None) -> MatchFileError:
-        return MatchFileError(problem, path=self.display, line=self.line, remedy=remedy)
+        return self._file.wrong(problem, remedy, self.line)
 
     def _not_text(self) -> MatchFileError:
         try:
             decode_text(self._file.data, self.display)
         except MatchFileError as error:
             return error
-        return MatchFileError("not UTF-8 text", path=self.display, remedy="save it as UTF-8")
+        return self._file.wrong("not UTF-8 text", "save it as UTF-8")
 
     def rows(self) -> Iterator[Row]:
         """Yield each row, or the error that describes what is wrong with the row.
@@ -295,22 +295,20 @@ _ACTUAL_DELIVERY_SINCE = {1: (1, 8), 2: (2, 3)}
 _BLANK = ("", "0")
 
 
-def _stated(info: InfoRows | None, major: int) -> Stated:
-    """Return the facts that the info rows state, structured as in Cricsheet's JSON.
+def _draft_of(match_id: str, display: str, info: InfoRows | None, major: int) -> MatchDraft:
+    """Return a match with the facts that the info rows state.
 
     ``major`` is the major version of the CSV format.
     """
     since = _ACTUAL_DELIVERY_SINCE[major]
     if info is None:
-        return Stated(actual_delivery_since=since, method_known=False)
+        stated = Stated(actual_delivery_since=since, method_known=False)
+        return MatchDraft(match_id, display, stated=stated)
     version = ".".join(map(str, info.version))
-    return Stated(
-        {"data_version": version} if version else {},
-        dict(info.info),
-        info.innings,
-        dict(info.second),
-        actual_delivery_since=since,
-    )
+    meta = {"data_version": version} if version else {}
+    copies = dict(info.info), info.innings, dict(info.second)
+    stated = Stated(meta, *copies, actual_delivery_since=since)
+    return MatchDraft(match_id, display, stated=stated, **facts_of(JsonObject(info.info)))
 
 
 @dataclass
@@ -440,8 +438,7 @@ class BallRows:
 
     def build(self) -> Match:
         draft = self.draft
-        sides = [side for i in draft.innings for side in (i.batting_team, i.bowling_team)]
-        draft.teams = draft.teams or tuple(dict.fromkeys(sides))
+        draft.teams = draft.teams or draft.sides
         if self.info is not None:
             self.info.mark(draft.innings, draft.balls_per_over or 6)
         return draft.build()
@@ -451,20 +448,15 @@ class Csv2Reader:
     def __init__(self, file: MatchFile) -> None:
         self._file = file
         info_file = file.sibling(f"{file.stem}_info.csv")
-        self._info = None if info_file is None else read_info(*info_file)
+        self._info = None if info_file is None else read_info(info_file)
 
     def __call__(self, table: Table, match_id: str, row: list[str]) -> BallRows:
         notes: list[str] = []
         info = self._info_of(match_id, notes)
         particulars = table.picker(tuple(_PARTICULARS))
         date, season, venue = map(str.strip, particulars(row))
-        draft = MatchDraft(
-            match_id,
-            table.display,
-            notes=notes,
-            stated=_stated(info, 2),
-            **facts_of(JsonObject({} if info is None else info.info)),
-        )
+        draft = _draft_of(match_id, table.display, info, 2)
+        draft.notes = notes
         draft.stated.has_actual_delivery = "actual_delivery" in table.header
         dates = self._dates(table, date, notes)
         if dates and draft.dates:
@@ -484,13 +476,8 @@ class Csv2Reader:
             draft.stated.info["dates"] = [day.isoformat() for day in dates]
         if "fielder_1" not in table.header:
             notes.append("this version of the format does not contain fielders")
-        return BallRows(
-            draft,
-            table.picker(_OF_A_BALL),
-            table.wrong,
-            info,
-            particulars=particulars,
-        )
+        pick = table.picker(_OF_A_BALL)
+        return BallRows(draft, pick, table.wrong, info, particulars=particulars)
 
     @cached_property
     def _day_first(self) -> bool | None:
@@ -520,7 +507,7 @@ class Csv2Reader:
         plain = not {"/", "\\"} & set(match_id)
         info_file = self._file.sibling(f"{match_id}_info.csv") if plain else None
         if info_file is not None:
-            return read_info(*info_file)
+            return read_info(info_file)
         notes.append(
             "there is no _info.csv file next to the match, so result, toss and ids are unknown"
         )
@@ -569,7 +556,7 @@ def recognises(file: MatchFile) -> bool:
 
 def match_of(file: MatchFile) -> Match:
     rows: list[_NumberedRow] = []
-    info = read_info(file.display, file.data, lambda row, line: _keep(rows, row, line, file))
+    info = read_info(file, lambda row, line: _keep(rows, row, line, file))
     if info.version[:1] != (1,):
         written = ".".join(map(str, info.version)) or "missing"
         raise file.wrong(f"the version is {written}; attnlens reads the original CSV 1.x")
@@ -580,16 +567,15 @@ def match_of(file: MatchFile) -> Match:
     def wrong(problem: str) -> MatchFileError:
         return file.wrong(problem, line=line)
 
-    facts = facts_of(JsonObject(info.info))
-    draft = MatchDraft(match_id, file.display, stated=_stated(info, 1), **facts)
+    draft = _draft_of(match_id, file.display, info, 1)
     draft.stated.has_actual_delivery = bool(rows) and len(rows[0][1]) == _FIELDS_FROM_1_8
     builder = BallRows(draft, lambda row: _as_csv2(row, draft.teams, wrong), wrong, info)
     for line, row in rows:  # noqa: B007  # `wrong` reads it
         builder.add(row)
     draft.notes.append("this format can contain only one wicket per ball")
-    if rows and len(rows[0][1]) == _FIELDS_OF_A_BALL:
+    if rows and not draft.stated.has_actual_delivery:
         draft.notes.append("this version of the format does not contain fielders")
-    if not info.registry:
+    if not draft.stated.registry:
         draft.notes.append("the file has no registry of people, so players are identified by name")
     try:
         return builder.build()

@@ -9,7 +9,8 @@ import csv
 import datetime
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from typing import Any, Final, NoReturn
 
@@ -151,17 +152,12 @@ class InfoRows:
         self.innings: dict[int, Json] = {}
         self.second: dict[str, tuple[str, Any]] = {}
         self.version: tuple[int, ...] = ()
-        self._display = display
+        self._wrong = partial(MatchFileError, path=display)
 
     @property
     def match_id(self) -> str | None:
         value: str | None = self.info.get("match_id")
         return value
-
-    @property
-    def registry(self) -> Json:
-        people: Json = self.info.get("registry", {}).get("people", {})
-        return people
 
     def add(self, key: str, values: Sequence[str], line: int) -> None:
         """Add one row; a row with an unknown key is ignored."""
@@ -169,28 +165,27 @@ class InfoRows:
         rest = values[1] if len(values) > 1 else ""
         if key == "registry":
             if len(values) != 3:
-                raise self._wrong(
-                    "a registry row must have the form info,registry,people,NAME,ID", line
-                )
+                problem = "a registry row must have the form info,registry,people,NAME,ID"
+                raise self._wrong(problem, line=line)
             people = self.info.setdefault("registry", {"people": {}})["people"]
             self._set(people, rest, values[2].strip(), "registry.people")
         elif key == "team":
             if not value:
-                raise self._wrong("a team has no name", line)
+                raise self._wrong("a team has no name", line=line)
             self.info.setdefault("teams", []).append(values[0])
         elif key == "date":
             date = date_from(value)
             if date is None:
-                raise self._wrong(f"date is {quoted(value)}, not YYYY/MM/DD", line)
+                raise self._wrong(f"date is {quoted(value)}, not YYYY/MM/DD", line=line)
             self.info.setdefault("dates", []).append(date.isoformat())
         elif key in ("player", "players") and rest.strip():
             self.info.setdefault("players", {}).setdefault(values[0], []).append(rest)
         elif key in _OF_AN_INNINGS:
             number = whole_number(value, 3)
             if number is None:
-                raise self._wrong(f"{key} is of innings {quoted(value)}, not a number", line)
+                raise self._wrong(f"{key} is of innings {quoted(value)}, not a number", line=line)
             if key.startswith("target") and balls_in(rest.strip(), 6) is None:
-                raise self._wrong(f"{key} is {quoted(rest.strip())}, not a number", line)
+                raise self._wrong(f"{key} is {quoted(rest.strip())}, not a number", line=line)
             self._put_innings(key, number, rest.strip())
         elif key == "player_of_match" and value:
             self.info.setdefault(key, []).append(value)
@@ -210,7 +205,7 @@ class InfoRows:
             node = node.setdefault(folder, {})
         number = whole_number(value, 6) if key in _NUMBERS or key == "match_number" else None
         if key in _NUMBERS and number is None:
-            raise self._wrong(f"{key} is {quoted(value)}, not a whole number", line)
+            raise self._wrong(f"{key} is {quoted(value)}, not a whole number", line=line)
         if key == "toss_uncontested":
             node[name] = value.lower() in ("true", "yes", "1")
         elif value:
@@ -232,9 +227,6 @@ class InfoRows:
         if node.setdefault(name, value) != value:
             self.second[field] = ("another row of the info", value)
 
-    def _wrong(self, problem: str, line: int) -> MatchFileError:
-        return MatchFileError(problem, path=self._display, line=line)
-
     def mark(self, innings: Sequence[InningsDraft], balls_per_over: int) -> None:
         """Set the target of each innings, and whether it was declared or is a super over."""
         version = self.version or (0,)
@@ -250,17 +242,17 @@ class InfoRows:
                 draft.target_balls = balls_in(target["overs"], balls_per_over)
 
 
-def read_info(display: str, data: bytes, other: OtherRow | None = None) -> InfoRows:
+def read_info(file: MatchFile, other: OtherRow | None = None) -> InfoRows:
     """Read the info rows of an ``_info.csv`` or of a match file.
 
     Other rows are passed to ``other``, or raise an error if ``other`` is None.
     """
 
     def wrong(problem: str, remedy: str | None = None) -> MatchFileError:
-        return MatchFileError(problem, path=display, line=reader.line_num, remedy=remedy)
+        return file.wrong(problem, remedy, reader.line_num)
 
-    info = InfoRows(display)
-    reader = csv.reader(lines(decode_text(data, display)), strict=True)
+    info = InfoRows(file.display)
+    reader = csv.reader(lines(decode_text(file.data, file.display)), strict=True)
     try:
         for row in filter(None, reader):
             kind = row[0].strip()
@@ -286,13 +278,7 @@ _NEWEST_MINOR = 2
 _ACTUAL_DELIVERY_SINCE = (1, 2)
 """The version of the format that introduced ``actual_delivery``."""
 
-_PART_NOUNS: Mapping[str | int, str] = {
-    "innings": "innings",
-    "overs": "over",
-    "deliveries": "delivery",
-}
 _EXTRA_KINDS = frozenset(EXTRA_KINDS)
-_CLAIMS = ("review", "replacements")
 _KEYS_OF_A_MATCH = ("meta", "info", "innings")
 _MIN_BYTES_PER_VALUE = 8
 _MIN_CHECKED_CHARACTERS = 2**18
@@ -311,7 +297,7 @@ def match_of(file: MatchFile) -> Match:
     except RecursionError:
         raise file.wrong("contains JSON that is nested far deeper than a match") from None
     except JsonValueError as wrong:
-        location = place_in_words(document, wrong.path, _PART_NOUNS)
+        location = place_in_words(document, wrong.path)
         line = line_of(text, wrong.path) if wrong.path else None
         raise file.wrong(f"{location}{wrong.problem}", line=line) from None
     except ImpossibleMatchError as error:
@@ -522,7 +508,7 @@ def _add_over(draft: InningsDraft, over: JsonObject, match: MatchDraft) -> None:
             actual = delivery.get("actual_delivery")
             if actual is not None and balls_in(actual, 0) is None:
                 raise ValueError
-            fallen = _wickets(delivery["wickets"], people) if "wickets" in delivery else ()
+            fallen = _wickets(delivery["wickets"], people, draft) if "wickets" in delivery else ()
         except (KeyError, TypeError, ValueError, AttributeError):
             _diagnose(delivery, over, position)
         add(
@@ -540,18 +526,11 @@ def _add_over(draft: InningsDraft, over: JsonObject, match: MatchDraft) -> None:
         )
         if actual is not None:
             match.stated.has_actual_delivery = True
-        wickets = delivery["wickets"] if fallen else ()
-        for fielder in (fielder for wicket in wickets for fielder in wicket.get("fielders", ())):
-            if "name" not in fielder:
-                draft.unnamed.add(len(draft.deliveries))
-            elif fielder.get("substitute") is True:
-                draft.substitutes.add(fielder["name"])
-        ball = draft.deliveries[-1]
-        for key in _CLAIMS:
+        for key, claims in draft.claims.items():
             if key in delivery:
-                draft.claims.append((ball, key, delivery[key]))
+                claims.append((draft.deliveries[-1], delivery[key]))
         if "replacements" in delivery:
-            location = f"innings {draft.number}, before ball {ball.label}"
+            location = f"innings {draft.number}, before ball {draft.deliveries[-1].label}"
             match.notes += _replacements(delivery["replacements"], location)
 
 
@@ -565,7 +544,7 @@ def _replacements(replacements: object, location: str) -> Iterator[str]:
         yield f"{location}: {texts['in']} {does}{instead}{why}"
 
 
-def _wickets(wickets: Sequence[Json], people: People) -> tuple[Wicket, ...]:
+def _wickets(wickets: Sequence[Json], people: People, draft: InningsDraft) -> tuple[Wicket, ...]:
     if not isinstance(wickets, list):
         raise TypeError
     fallen = []
@@ -578,6 +557,13 @@ def _wickets(wickets: Sequence[Json], people: People) -> tuple[Wicket, ...]:
         names = [fielder["name"] for fielder in fielders if "name" in fielder]
         if not all(isinstance(name, str) for name in names):
             raise TypeError
+        if len(names) < len(fielders):
+            draft.unnamed.add(len(draft.deliveries) + 1)
+        draft.substitutes.update(
+            fielder["name"]
+            for fielder in fielders
+            if "name" in fielder and fielder.get("substitute") is True
+        )
         fallen.append(Wicket(kind, people[wicket["player_out"]], tuple(names)))
     return tuple(fallen)
 

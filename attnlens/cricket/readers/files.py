@@ -66,10 +66,7 @@ class Archive:
         times = Counter(_normal(entry.filename) for entry in entries)
         self._twice = {name for name, count in times.items() if count > 1}
         self._entries = {entry.filename: entry for entry in entries}
-
-    @property
-    def names(self) -> list[str]:
-        return sorted(self._entries)
+        self.names = sorted(self._entries)
 
     def name_of(self, member: str) -> str:
         return f"{self.display}{MEMBER_SEPARATOR}{member}"
@@ -183,8 +180,7 @@ class MatchFile:
         display: the file's name in messages: the path, or ``archive.zip::member``.
         size: the size in bytes according to the file system or the zip.
         open: a function that opens a new stream of the file's bytes.
-        sibling_file: a function that returns the file with a given name in the same folder, or
-            ``None``.
+        sibling: a function that returns the file with a given name in the same folder, or ``None``.
         siblings: a function that returns the names of the other files in the same folder.
         selected_id: the match id, if the file was named as ``file::match_id``.
     """
@@ -193,7 +189,7 @@ class MatchFile:
     display: str
     size: int
     open: Callable[[], BinaryIO]
-    sibling_file: Callable[[str], MatchFile | None]
+    sibling: Callable[[str], MatchFile | None]
     siblings: Callable[[], Sequence[str]]
     selected_id: str | None = None
 
@@ -238,11 +234,6 @@ class MatchFile:
             return self.data[:_HEAD_BYTES]
         with self.open() as stream:
             return stream.read(_HEAD_BYTES)
-
-    def sibling(self, name: str) -> tuple[str, bytes] | None:
-        """Return the display name and bytes of another file in the same folder, or ``None``."""
-        file = self.sibling_file(name)
-        return None if file is None else (file.display, file.data)
 
     def wrong(
         self, problem: str, remedy: str | None = None, line: int | None = None
@@ -367,7 +358,7 @@ def _open_path(path: Path, match_id: str | None = None) -> MatchFile:
     if not stat.S_ISREG(status.st_mode):
         raise MatchFileError("is not a regular file", path=path)
 
-    def sibling_file(name: str) -> MatchFile | None:
+    def sibling(name: str) -> MatchFile | None:
         other = path.with_name(name)
         return _open_path(other) if os.path.exists(other) else None
 
@@ -376,7 +367,7 @@ def _open_path(path: Path, match_id: str | None = None) -> MatchFile:
         display=str(path),
         size=status.st_size,
         open=partial(_stream, path),
-        sibling_file=sibling_file,
+        sibling=sibling,
         siblings=lambda: sorted(name for name in _entries(path.parent) if name != path.name),
         selected_id=match_id,
     )
@@ -464,7 +455,7 @@ def _or_error(open_: Callable[[], MatchFile]) -> FileOrError:
 
 
 def _member_file(archive: Archive, member: str, match_id: str | None = None) -> MatchFile:
-    def sibling_file(name: str) -> MatchFile | None:
+    def sibling(name: str) -> MatchFile | None:
         other = str(PurePosixPath(member).with_name(name))
         return _member_file(archive, other) if other in archive else None
 
@@ -473,7 +464,7 @@ def _member_file(archive: Archive, member: str, match_id: str | None = None) -> 
         display=archive.name_of(member),
         size=archive.size_of(member),
         open=partial(archive.open, member),
-        sibling_file=sibling_file,
+        sibling=sibling,
         siblings=partial(archive.siblings, member),
         selected_id=match_id,
     )

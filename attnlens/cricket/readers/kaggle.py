@@ -156,15 +156,12 @@ def is_results_table(file: MatchFile) -> bool:
 def _results_beside(file: MatchFile, layout: KaggleLayout) -> dict[str, Row]:
     """Return the rows of the table of results in the same folder, by match id."""
     tables = [name for name in file.siblings() if re.search(r"match.*\.csv$", name, re.I)]
-    for sibling in filter(None, map(file.sibling, tables[:_MAX_RESULT_TABLES])):
-        results = _results(*sibling, layout)
-        if results:
-            return results
-    return {}
+    siblings = filter(None, map(file.sibling, tables[:_MAX_RESULT_TABLES]))
+    return next(filter(None, (_results(sibling, layout) for sibling in siblings)), {})
 
 
-def _results(display: str, data: bytes, layout: KaggleLayout) -> dict[str, Row]:
-    reader = csv.reader(lines(decode_text(data, display)))
+def _results(file: MatchFile, layout: KaggleLayout) -> dict[str, Row]:
+    reader = csv.reader(lines(decode_text(file.data, file.display)))
     rows: list[Row] = []
     try:
         header = [name.strip() for name in next(reader, [])]
@@ -177,11 +174,9 @@ def _results(display: str, data: bytes, layout: KaggleLayout) -> dict[str, Row]:
                 filled = {field: text for field, text in row.items() if text not in _BLANK}
                 rows.append(dict.fromkeys(_RESULT_FIELDS, "") | filled)
             if len(rows) > _MAX_RESULTS:
-                raise MatchFileError(f"has more than {_MAX_RESULTS} matches", path=display)
+                raise file.wrong(f"has more than {_MAX_RESULTS} matches")
     except csv.Error as error:
-        raise MatchFileError(
-            f"this line is not CSV: {error}", path=display, line=reader.line_num
-        ) from None
+        raise file.wrong(f"this line is not CSV: {error}", line=reader.line_num) from None
     day_first = day_comes_first(row["date"] for row in rows) is not False
     for row in rows:
         date = date_from(row["date"], day_first=day_first)
@@ -503,8 +498,7 @@ class _MatchRows:
 
     def _take_result(self) -> None:
         draft, result = self.draft, self.result
-        sides = [side for i in draft.innings for side in (i.batting_team, i.bowling_team)]
-        teams = tuple(dict.fromkeys(sides))
+        teams = draft.sides
         if result is not None and set(map(_team_key, teams)) != set(
             map(_team_key, _teams_of(result))
         ):

@@ -12,7 +12,7 @@ import io
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from json.decoder import JSONArray, JSONObject  # type: ignore[attr-defined]  # not in typeshed
@@ -34,6 +34,7 @@ WrongHere = Callable[[str], MatchFileError]
 """A function that creates an error with the number of the current line."""
 
 _MAX_QUOTED_CHARACTERS = 40
+_QUOTED_TYPES = {type(None): "missing", dict: "an object", list: "a list"}
 _BINARY_KINDS = (
     (b"PK\x03\x04", "a zip or a spreadsheet"),
     (b"PAR1", "a Parquet table"),
@@ -78,17 +79,12 @@ def binary_kind(data: bytes) -> str | None:
 
 def quoted(value: object) -> str:
     """Format a value from a file for a message, as a short printable text on one line."""
-    if value is None:
-        return "missing"
-    if isinstance(value, dict | list):
-        return "an object" if isinstance(value, dict) else "a list"
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, int):
+    if isinstance(value, int) and not isinstance(value, bool):
         return str(value) if abs(value) < 10**12 else "a huge number"
-    text = str(value)
-    is_long = len(text) > _MAX_QUOTED_CHARACTERS
-    return repr(text[: _MAX_QUOTED_CHARACTERS - 1] + "…" if is_long else text)
+    if isinstance(value, str):
+        is_long = len(value) > _MAX_QUOTED_CHARACTERS
+        return repr(value[: _MAX_QUOTED_CHARACTERS - 1] + "…" if is_long else value)
+    return _QUOTED_TYPES.get(type(value)) or str(value).lower()
 
 
 def lines(text: str) -> io.StringIO:
@@ -215,36 +211,34 @@ class JsonObject:
         """Create an error about the value at the object's path followed by ``steps``."""
         return JsonValueError(problem, (*self.path, *steps))
 
+    def _typed(self, key: str, kind: type, noun: str) -> Any:
+        """Return the value at a key, or an empty value of this type if the key is missing."""
+        value = self.value.get(key, kind())
+        if not isinstance(value, kind):
+            raise self.wrong(f"is {quoted(value)}, not {noun}", key)
+        return value
+
     def inner(self, key: str) -> JsonObject:
         """Return the object at a key, or an empty object if the key is missing."""
-        value = self.value.get(key, {})
-        if not isinstance(value, dict):
-            raise self.wrong(f"is {quoted(value)}, not an object", key)
-        return JsonObject(value, (*self.path, key))
+        return JsonObject(self._typed(key, dict, "an object"), (*self.path, key))
 
     def members(self, key: str) -> list[Any]:
         """Return the list at a key, or an empty list if the key is missing."""
-        value = self.value.get(key, [])
-        if not isinstance(value, list):
-            raise self.wrong(f"is {quoted(value)}, not a list", key)
-        return value
+        members: list[Any] = self._typed(key, list, "a list")
+        return members
 
     def objects(self, key: str) -> list[JsonObject]:
         """Return the objects in the list at a key."""
-        members = self.members(key)
-        for position, value in enumerate(members):
-            if not isinstance(value, dict):
-                raise self.wrong(f"is {quoted(value)}, not an object", key, position)
-        return [
-            JsonObject(value, (*self.path, key, position)) for position, value in enumerate(members)
-        ]
+        path, members = (*self.path, key), self.members(key)
+        objects = [JsonObject(value, (*path, position)) for position, value in enumerate(members)]
+        for member in objects:
+            if not isinstance(member.value, dict):
+                raise member.wrong(f"is {quoted(member.value)}, not an object")
+        return objects
 
     def text(self, key: str) -> str | None:
-        """Return the text at a key, or ``None`` if it is missing or empty."""
-        value = self.value.get(key)
-        if value is not None and not isinstance(value, str):
-            raise self.wrong(f"is {quoted(value)}, not text", key)
-        return value or None
+        """Return the text at a key, or ``None`` if it is missing, null or empty."""
+        return None if self.value.get(key) is None else self._typed(key, str, "text") or None
 
     def texts(self, key: str, each: str = "a name") -> list[str]:
         """Return the texts in the list at a key.
@@ -265,21 +259,20 @@ class JsonObject:
         return value
 
 
-def place_in_words(document: Json, path: JsonPath, nouns: Mapping[str | int, str]) -> str:
-    """Describe a path in words, such as ``innings 2, over 14, delivery 3: runs.batter``.
+_PART_NOUNS = {"innings": "innings", "overs": "over", "deliveries": "delivery"}
 
-    The name of a field is followed by a space.
 
-    Args:
-        nouns: a mapping from the key of each list to the noun for its members. Members are numbered
-            by position. If a member has an integer under a key that equals the noun, that integer
-            is its number.
+def place_in_words(document: Json, path: JsonPath) -> str:
+    """Describe a path of a match, such as ``innings 2, over 14, delivery 3: runs.batter``.
+
+    The name of a field is followed by a space. An over is described by its number in the file, if
+    that is an integer.
     """
     words: list[str] = []
     node: Any = document
     rest = list(path)
-    while len(rest) > 1 and rest[0] in nouns:
-        noun, position = nouns[rest[0]], int(rest[1])
+    while len(rest) > 1 and rest[0] in _PART_NOUNS:
+        noun, position = _PART_NOUNS[str(rest[0])], int(rest[1])
         node = node[rest[0]][position]
         number = node.get(noun) if isinstance(node, dict) else None
         words.append(f"{noun} {number if type(number) is int else position + 1}")
