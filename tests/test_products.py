@@ -379,7 +379,7 @@ def test_gates_and_experts_are_notes() -> None:
     with record(model) as recording:
         model(x)
     assert list(recording) == ["2"]
-    assert "not recorded: 1: attention of Sequential whose product" in repr(recording)
+    assert "not recorded: 1: attention of Sequential ran, but the product" in repr(recording)
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -418,7 +418,9 @@ def test_an_operator_that_cannot_be_followed_does_not_stop_the_model(
     model, (q,) = ByHand(), tensors(B, H, L, D)
     plain = model(q)
     monkeypatch.setattr("attnlens.recording.follower.Follower._softmax", broken)
-    text = re.escape("_softmax could not be followed (IndexError: no such axis); report it")
+    text = re.escape(
+        "_softmax could not be followed (IndexError: no such axis); please report this"
+    )
     outputs = []
     with pytest.raises(RecordingError, match=text), record(model):
         outputs.append(model(q))

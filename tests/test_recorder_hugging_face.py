@@ -217,8 +217,8 @@ def test_a_kernel_that_cannot_be_seen_is_named() -> None:
     hidden.config = transformers.GPT2Config(**sizes)
     hidden.config._attn_implementation = "opaque"
     told = (
-        "h.1.attn: attention of GPT2Model whose product of weights and values was not seen "
-        "(computed by 'opaque'?); if it has weights, load the model with "
+        "h.1.attn: attention of GPT2Model ran, but the product of its weights and values was not "
+        "seen (computed by 'opaque'?); if it has weights, load the model with "
         "attn_implementation='sdpa' or 'eager'"
     )
     with pytest.raises(IncompleteRecordingError, match=re.escape(told)), record(model):

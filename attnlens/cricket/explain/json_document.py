@@ -97,7 +97,7 @@ class JsonDocument(Plain):
         for entry in errors:
             if entry["loc"] == ("schema_version",) and isinstance(entry["input"], str):
                 own = cls.model_fields["schema_version"].annotation
-                version = visible(entry["input"])
+                version = visible(repr(entry["input"]))
                 return InputError(
                     f"{cls.noun} of schema version {version} cannot be read; this attnlens "
                     f"reads version {get_args(own)[0]}",
