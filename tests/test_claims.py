@@ -362,7 +362,9 @@ def test_no_p_comes_out_of_what_is_no_number() -> None:
 def test_one_claim_of_a_family_is_first() -> None:
     both = [claim(103, first=True), claim(104, first=True)]
     message = refused(InputError, gather, GOOD, both, EVERY, items=ITEMS)
-    assert "more than one claim is first; test one of them first" in message
+    assert (
+        "more than one claim is marked as tested first; mark at most one claim as first" in message
+    )
     both[1] = claim(103, first=True, site="head")
     assert len(gather(GOOD, both, EVERY, items=ITEMS, heads={"head": GOOD}).tests) == 2
 
