@@ -53,8 +53,8 @@ def test_matches_of_a_table_are_read_in_turn_or_chosen(table: Path, tmp_path: Pa
     assert ids(read_matches(f"{table}::c")) == ["c"]
     assert problem(f"{table}::x") == "season.csv: has no match 'x'; it has b, a, d, c"
     assert problem(table) == (
-        "season.csv: holds several matches ('b', 'a', ...); name one, such as season.csv::b, "
-        "or list them with `attnlens match`"
+        "season.csv: contains several matches ('b', 'a', ...); name one, such as season.csv::b; "
+        "`attnlens match` lists them"
     )
     member = f"{zipped(table.parent, tmp_path / 't.zip', 'deep/')}::deep/season.csv"
     assert read_match(f"{member}::d").innings == whole["d"].innings
@@ -108,7 +108,7 @@ def test_folders_and_zips_are_read_in_order(tmp_path: Path) -> None:
         "z.zip: this zip holds several match files; name one, such as z.zip::a.json"
     )
     assert problem(f"{archive}::x.json").endswith(
-        "the zip has no such member; list it with unzip -l"
+        "the zip contains no such file; list its files with unzip -l"
     )
 
 

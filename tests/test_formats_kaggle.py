@@ -212,7 +212,7 @@ def test_2024_equals_the_json(shared_data: Path) -> None:
         assert ours == theirs
         if figures(match) != figures(other):
             different.add(match.match_id)
-            noted = any("legal balls, not 6" in note for note in match.notes)
+            noted = any("legal balls instead of 6" in note for note in match.notes)
             assert noted or match.match_id == "1216497"
     # No-balls that the layout hides.
     assert different == {"1216497", "1426274", "1216500"}
