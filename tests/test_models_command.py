@@ -58,7 +58,7 @@ def test_every_model_is_described_in_every_form(name: str, attnlens_here: Here) 
 def test_a_trace_in_every_form(attnlens_here: Here) -> None:
     text = attnlens_here.good("trace", "tiny", "3,6,4,4,5")
     assert "S = Q Kᵀ / √5   (5, 5)   logits" in text
-    assert "All 12 equations were worked out again" in text
+    assert "All 12 equations were recomputed" in text
     told = json.loads(attnlens_here.good("trace", "tiny", "3,6,4,4,5", "--json"))
     assert [one["symbol"] for one in told["steps"]][:2] == ["h_0", "Q"]
     assert told["steps"][-1]["values"] == [6, 3, 5, 5, 4]

@@ -281,7 +281,7 @@ def model_line(model: Model) -> str:
     if model.ratings_until is not None:
         parts.append(f"players' records to {model.ratings_until}")
     if model.match_types:
-        parts.append(f"knows {', '.join(model.match_types)}")
+        parts.append(f"match types {', '.join(model.match_types)}")
     return "; ".join(parts)
 
 

@@ -266,17 +266,17 @@ class Trace:
 
     def _check_summary(self) -> str:
         checked, every = len(self.steps) - len(self.unchecked), len(self.steps)
-        summary = "No equation could be worked out again."
+        summary = "No equation could be recomputed."
         if checked:
             which = "The equation was" if checked == 1 else f"All {checked} equations were"
             if self.unchecked:
                 which = f"{checked} of {every} equations were"
             summary = (
-                f"{which} worked out again by numpy from the values shown: "
-                f"largest difference {self.difference:.1e}."
+                f"{which} recomputed with numpy from the values shown; the "
+                f"largest difference is {self.difference:.1e}."
             )
         if self.unchecked:
-            summary += f" Described, not written as equations: {', '.join(self.unchecked)}."
+            summary += f" Named, but not written as equations: {', '.join(self.unchecked)}."
         return summary
 
     def _value_lines(self, value: Value, width: int) -> Iterator[str]:

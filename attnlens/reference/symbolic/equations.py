@@ -151,7 +151,7 @@ class PassSymbols:
         yield from self._leaves(operations)
         kinds = {operation.kind for operation in operations}
         if "rows" in kinds:
-            yield "T[i]: the rows of T that i names"
+            yield "T[i]: the rows of T at the indices i"
         yield from _heads(operations)
         yield from _norms(operations, self.symbols)
         yield from (
@@ -162,7 +162,7 @@ class PassSymbols:
         if any(
             operation.kind in ALONG and over_another_axis(operation) for operation in operations
         ):
-            yield "f_n(M): f along the n-th axis of M, or the one named, not along its rows"
+            yield "f_n(M): f along axis n of M (or the axis with that name), not its rows"
         if "multiply" in kinds:
             yield "a ⊙ b: element by element"
 
@@ -250,7 +250,7 @@ def _heads(operations: Iterable[Expression]) -> Iterator[str]:
     yield (
         f"i: a head, 1 to {counts_text}; W_i and b_i: its share of the outputs of W and b; "
         "concat_i: the heads side by side"
-        + ("; where there are fewer, several in a row share one" if len(counts) > 1 else "")
+        + ("; if there are fewer, consecutive heads share one" if len(counts) > 1 else "")
     )
 
 

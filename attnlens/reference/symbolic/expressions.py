@@ -423,7 +423,7 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
         _TWO,
         latex="\\operatorname{{softmax}}\\left({};\\ {} \\text{{ hidden}}\\right)",
         meaning="softmax(S; M hidden): over the entries of a row that M does not hide; "
-        "hidden ones are 0, and so is a row that is hidden whole",
+        "hidden entries are 0, and so are rows that are hidden completely",
     ),
     "relu": Operation(
         lambda x: np.where(x > 0, x, 0.0), "ReLU", torch="relu", meaning="ReLU(v) = max(v, 0)"
@@ -474,8 +474,8 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
     "lowest": _reduced(np.min, "min"),
     "any": _reduced(np.any),
     "all": _reduced(np.all),
-    "argmax": _reduced(np.argmax, meaning="argmax: the place of the largest entry of each row"),
-    "cumsum": Operation(np.cumsum, meaning="cumsum: each entry and all before it, added up"),
+    "argmax": _reduced(np.argmax, meaning="argmax: the index of the largest entry of each row"),
+    "cumsum": Operation(np.cumsum, meaning="cumsum: each entry plus all entries before it"),
     "concat": Operation(lambda *x, axis: np.concatenate(x, axis), meaning="concat: side by side"),
     "stack": Operation(
         lambda *x, axis: np.stack(x, axis), meaning="stack: one below the other, along a new axis"
