@@ -201,7 +201,7 @@ def _check_form(options: argparse.Namespace) -> None:
             options.format = "prompt"
     if options.outcome is not None and options.format == "heatmap":
         raise InputError(
-            "--format heatmap shows where attention went, which is the same for every outcome",
+            "--format heatmap shows attention weights, which are the same for every outcome",
             remedy="leave --outcome out, or use --format text or json",
         )
     if options.all and options.format not in ("text", "json"):

@@ -56,7 +56,7 @@ def add_narrate(commands: Commands) -> None:
     parser.option("--template", "FILE", "a Jinja template that replaces the built-in prompt")
     parser.flag(
         "--strict",
-        "exit with status 1 if an id is unknown or repeated, or if the answer names no sentence",
+        "exit with status 1 if an id is unknown or repeated, or if the answer cites no sentence",
     )
     parser.option(
         "--max-tokens",
@@ -113,7 +113,7 @@ def _run_narrate(options: argparse.Namespace) -> int:
 
     clauses = explanation_clauses(explanation)
     ids: list[str] = []
-    problem, cut = "the answer names no sentence", False
+    problem, cut = "the answer cites no sentence", False
     try:
         ids, cut = chosen_ids(
             endpoint,

@@ -230,7 +230,7 @@ class Claim:
 
     @property
     def pool(self) -> Pool:
-        """The control sets: all sets of the same size as the claim within its window."""
+        """The control sets: all sets in the claim's window with as many items as the claim."""
         return Pool(self.window, len(self.removed))
 
     @property

@@ -420,7 +420,7 @@ def _q_values(tests: Sequence[ClaimTest[C]], p_values: Sequence[float]) -> list[
 
 
 def _out_of_reach(tests: Sequence[ClaimTest[C]], p_values: Sequence[float], at: int) -> bool:
-    """Whether the claim could not be supported even if its items were the best set."""
+    """Whether the claim would fail even if its items had the largest effect of all control sets."""
     best = [*p_values[:at], tests[at].p_best, *p_values[at + 1 :]]
     return _q_values(tests, best)[at] > Q_LEVEL
 

@@ -207,8 +207,9 @@ class _RecordingRun(Block):
 
         Raises:
             NothingRecordedError: there is no record.
-            IncompleteRecordingError: attention ran that was not seen, a pattern of ``include``
-                matched nothing that ran, or the number of records is not the expected one.
+            IncompleteRecordingError: some attention that ran was not recorded, a pattern in
+                ``include`` matched no module that ran, or the number of records differs from the
+                expected number.
         """
         recorded, unseen = self.recorded, self.unseen()
         if not recorded:

@@ -90,7 +90,8 @@ class Folders:
             limit: the number of matches to return, from 1 to `_MAX_MATCHES`. If the last file
                 contains several matches, the answer may have more.
             offset: the number of files to skip.
-            contains, team: a part of the file's name, and a part of a team's name. Case is ignored.
+            contains: a part of the file's name; case is ignored.
+            team: a part of a team's name; case is ignored.
             date: the first day of the match, or its year or month: ``2024``, ``2024-03`` or
                 ``2024-03-23``.
 

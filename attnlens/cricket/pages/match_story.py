@@ -447,7 +447,7 @@ def _group(part: MovedBy) -> str:
 
 
 def moved_records(moment: Moment) -> list[str]:
-    """Return the players' records among the groups that `moved_words` lists.
+    """Return those groups of `moved_words` that are players' records.
 
     Example: ``batter's record: a six on 8.9% of 812 balls to 2025-10-31``.
     """

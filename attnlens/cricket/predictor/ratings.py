@@ -137,11 +137,11 @@ DAY_TABLES: Final[dict[str, type[DayTable]]] = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MatchUpdate:
-    """The data of one match from which the ratings and the day tables learn.
+    """The data of one match that update the ratings, and the tables of `DayTables`.
 
     Attributes:
-        innings: for each innings, the data from which the ratings learn.
-        summary: the data from which the day tables learn.
+        innings: for each innings, the data that update the ratings.
+        summary: the data that update the tables of each day.
     """
 
     innings: tuple[RatingUpdate, ...]

@@ -198,7 +198,7 @@ def _role(expression: Expression, index: int) -> str:
 
 
 def constants_of(leaves: Iterable[Expression]) -> dict[int, Symbol]:
-    """Return the symbols of constants that are not a single number, by the ``id`` of their leaves.
+    """Map the ``id`` of each constant's leaf to its symbol, except for single numbers.
 
     Equal constants share a symbol. The function also sets the ``name`` of each such leaf.
     """
