@@ -137,7 +137,7 @@ DAY_TABLES: Final[dict[str, type[DayTable]]] = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MatchUpdate:
-    """The data of one match that update the ratings, and the tables of `DayTables`.
+    """The data of one match that update the ratings and the tables of each day (`DayTable`).
 
     Attributes:
         innings: for each innings, the data that update the ratings.
