@@ -64,7 +64,7 @@ def test_every_scale_has_its_page_and_its_heat_map(
     asked = ("explain", sample_match_path, "--ball", "47", "--scale", scale)
     heatmap = json.loads(attnlens_here.good(*asked, "--format", "heatmap"))
     assert heatmap == {"temporal_attention": whole["across_balls"][scale]}
-    assert f"what heads looked at ({scale} scale" in attnlens_here.good(*asked, "--no-evidence")
+    assert f"What each head looked at ({scale} scale" in attnlens_here.good(*asked, "--no-evidence")
     if scale == "medium":  # which is shown where no scale is named
         assert json.loads(attnlens_here.good(*asked[:4], "--format", "heatmap")) == heatmap
         assert heatmap["temporal_attention"]["sequence_range"] == [12, 47]

@@ -61,7 +61,7 @@ def test_the_flag_is_for_matches_that_were_seen() -> None:
     made = small_predictor(matches=3)
     made = dataclasses.replace(made, card={**made.card, **dates})
     told = dataclasses.replace(made, trained_on=identities([MATCHES[0], MATCHES[3]]))
-    better = "the prediction looks better than it is"
+    better = "its predictions look too good"
     assert said(MATCHES[0], told) == f"the model was trained on this match, so {better}"
     assert said(MATCHES[3], told) == (
         f"the length of the model's training was chosen on this match, so {better}"

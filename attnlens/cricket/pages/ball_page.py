@@ -86,12 +86,12 @@ The page uses the first combination that fits on one screen.
 _BORDERLINE: Final = "borderline"
 BORDERLINE_WORDS: Final = "borderline: outside the 95% range, but not significant among all claims"
 _HIDDEN_COLUMNS: Final = ("balls", "change", "control_range")
-_MAX_HIDDEN_SETS, _VERDICT_COLUMNS, _MIN_NAME_COLUMNS = 3, 11, 12
+_MAX_HIDDEN_SETS, _VERDICT_COLUMNS, _MIN_NAME_COLUMNS = 3, 12, 12
 
 _MARKS: Final = tuple(zip((*MARKED_RATIOS, 0.0), ("↑↑", "↑", "", "↓", "↓↓"), strict=True))
 """The marks of outcomes, each with the smallest ratio to usual at which the mark is used."""
 
-_MARK_WORDS: Final = {"↑": "above it", "↓": "below", "↑↑": "twice it", "↓↓": "half"}
+_MARK_WORDS: Final = {"↑": "above it", "↓": "below it", "↑↑": "twice it", "↓↓": "half of it"}
 
 _MIN_REASON_POINTS, _MAX_REASONS = 0.3, 4
 """The fewest points with which a group gets its own line, and the maximum number of lines."""

@@ -175,7 +175,7 @@ def mid_over(innings: Innings, ball: Delivery) -> Iterator[tuple[str, str]]:
 
 def in_training(match: Match, predictor: Trained) -> str | None:
     """Return a sentence if the match was or may have been used in training, otherwise ``None``."""
-    better = "the prediction looks better than it is"
+    better = "its predictions look too good"
     if match.date is None:
         return None
     if predictor.trained_on is not None:
