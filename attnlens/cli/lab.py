@@ -617,9 +617,9 @@ def _add_text_train(commands: Commands) -> None:
         run=_text_train,
         help="train an encoder-decoder on a CSV of sentence pairs",
         description="Train an encoder-decoder on sentence pairs. A tenth of the inputs is held "
-        "out, and so are all pairs whose answers belong to some chosen "
-        "combinations; the accuracy on the held-out pairs is printed. On one "
-        "machine, the same pairs and seed give the same weights.",
+        "out, and so are all pairs whose answers are certain combinations of tokens. The accuracy "
+        "on both kinds of held-out pairs is printed. On one machine, the same pairs and seed give "
+        "the same weights.",
     )
     parser.option(
         "csv", "CSV", "a file with one sentence pair per row, and column names in the first row"

@@ -84,7 +84,7 @@ def add_audit(commands: Commands) -> None:
     parser.option(
         "--layers",
         "A-B",
-        "test only the heads of these layers, such as 3, 0-5 or 2,7-9",
+        "report only the heads of these layers, such as 3, 0-5 or 2,7-9",
         type=_layers,
     )
     parser.option(
