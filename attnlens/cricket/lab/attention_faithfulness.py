@@ -560,7 +560,8 @@ def _add_methods(page: Page, methods: Mapping[str, Json]) -> None:
     page.paragraph(
         "First k: the 1, 2, 4, 8 and 16 balls with the highest scores are hidden, or only they are "
         "visible. Areas: balls are hidden, or restored, in order of their score. These columns are "
-        "KL from the full prediction, in nats. Beyond distance, and players: partial correlations. "
+        "KL from the full prediction, in nats. Beyond distance, and players: partial correlation, "
+        "controlled for distance only, and for both. "
         "With sign: Spearman with the change that each ball makes to the log-odds of the explained "
         "outcome. Wrong sign: how often one of the first k balls lowers the likeliest outcome.",
         "quiet",
