@@ -344,8 +344,9 @@ def test_pipes_are_neither_waited_for_nor_replaced(attnlens_here: Here) -> None:
     assert attnlens_here.refused(*recording).startswith(problem)
     if Path("/dev/stdout").exists():
         status, said = ended(process(*command("schema", "--out", "/dev/stdout")))
+        words = "is a device or a pipe, which the output would replace"
         remedy = "leave --out out and redirect stdout"
-        assert (status, said) == (2, f"attnlens: /dev/stdout: is a device or a pipe; {remedy}\n")
+        assert (status, said) == (2, f"attnlens: /dev/stdout: {words}; {remedy}\n")
     assert attnlens_here.files() == ["pipe"]
 
 

@@ -75,8 +75,8 @@ def test_one_outcome_has_its_own_answer(whole: dict[str, Any]) -> None:
     assert four["prediction"]["outcomes"] == whole["prediction"]["outcomes"]
     before = four["prediction"]["outcomes"][place]["probability"]
     for one, other in zip(four["evidence"], whole["evidence"], strict=True):
-        # That boundaries raise the chance of another is a claim of its own, about four and six.
-        assert one["claim"] == other["claim"].removesuffix(" raise the chance of another")
+        # The claim that boundaries raise the probability of another is about four and six.
+        assert one["claim"] == other["claim"].removesuffix(" raise the probability of another")
         assert one["removed"] == other["removed"]
         assert one["changes"] == other["changes"]
         top = one["top_change"]

@@ -291,7 +291,7 @@ def test_bad_usage_is_one_line(sources: Path, attnlens_here: Here) -> None:
         (("--baselines", "trees"), "'trees' is not a baseline; use prior, logistic"),
         (("--out", "no/where.json"), "its folder does not exist"),
         (("--until", "2024-01-06"), "no match was played from 2024-01-07 on"),
-        (("--from", "2025-01-01"), "no match was played in these days"),
+        (("--from", "2025-01-01"), "no match was played within --from and --until"),
         (("--history", "nowhere.zip"), "nowhere.zip"),
     ):
         assert complaint in attnlens_here.refused("lab", "evaluate", later, *model, *words)

@@ -93,7 +93,10 @@ def test_names_are_of_the_match_or_of_the_ratings_or_of_a_debutant() -> None:
         assert person_called(name, match, predictor, "bowler") == known
     debutant = person_called("new: A  Stranger ", match, predictor, "bowler")
     assert (debutant.name, debutant.id) == ("A Stranger", None)
-    for name, message in (("A Stranger", "nobody in the match or the ratings"), ("  ", "names no")):
+    for name, message in (
+        ("A Stranger", "nobody in the match or the ratings"),
+        ("  ", "bowler is empty"),
+    ):
         with pytest.raises(InputError, match=message):
             person_called(name, match, predictor, "bowler")
     with pytest.raises(InputError, match="nobody in the match or the ratings is called 'Nowhere'"):

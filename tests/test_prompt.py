@@ -300,7 +300,7 @@ def test_a_template_of_the_users(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "line", "said"),
     [
-        ("one\n{{ nothing }}", 2, "'nothing' is undefined; known names: data"),
+        ("one\n{{ nothing }}", 2, "'nothing' is undefined; the known names are data"),
         ("one\ntwo {% if %}", 2, "cannot be rendered: Expected an expression"),
         ("one\n\n{{ ''.__class__.__mro__ }}", 3, "access to attribute '__class__'"),
         ("{{ tables.update({}) }}", 1, "unsafe|is not safely callable"),
@@ -328,5 +328,5 @@ def test_a_template_that_never_ends_is_ended(
     bounds = replace(prompt_template._BOUNDS, silent_seconds=3)
     monkeypatch.setattr(prompt_template, "_BOUNDS", bounds)
     loops = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
-    with pytest.raises(InputError, match=r"more than 3 seconds; make its loops"):
+    with pytest.raises(InputError, match=r"more than 3 seconds, the limit; make its loops"):
         prompt_of(explanation(47), template=template(tmp_path, loops))

@@ -186,7 +186,7 @@ def test_a_reason_that_does_not_come_as_said_says_so_and_is_none(
     reasons = dict(reasons_for(explanation, BallLabels(explanation), 0.05))
     assert ("other recent balls" in reasons) == (not words)
     below = reason_lines(explanation, BallLabels(explanation), 0.05)
-    line = f"other recent balls: +7.2, among all else{words}"
+    line = f"other recent balls: +7.2, included in all else{words}"
     assert (line in below) == bool(words)
     subject = explanation.prediction.subject
     total = sum(points for _, _, points in contributions_to(explanation, subject))

@@ -120,7 +120,9 @@ def test_damaged_files_of_a_history_are_counted_and_told_every_time(
         whole = archive.read(archive.namelist()[0]).decode()
         archive.writestr("cut.json", whole[: len(whole) // 2])
         archive.writestr("swapped.json", whole.replace('"runs"', '"runz"'))
-    said = "2 files of the history cannot be read, and taught nothing, such as past.zip::cut.json:"
+    said = (
+        "2 files of the history could not be read and did not update the ratings, such as past.zip"
+    )
     attnlens_here.patch.setenv("XDG_CACHE_HOME", str(attnlens_here.folder / "kept"))
     asked = (sample_match_path, "--ball", 9, "--no-evidence", "--history", "past.zip")
     for _ in range(2):

@@ -322,7 +322,7 @@ def odd_matches() -> dict[str, Match]:
 def test_without_win_probabilities_the_least_expected_ball_is_chosen() -> None:
     match = odd_matches()["test"]
     _, text = decisive_ball(match, PREDICTOR)
-    assert "was least expected" in text
+    assert "was the least expected ball" in text
     side = match.innings[0]
     two = next(ball for ball in side.deliveries if ball.runs_batter == 2 and not ball.wickets)
     side = dataclasses.replace(side, deliveries=(two._replace(index=1),))

@@ -126,7 +126,7 @@ def test_columns_are_chosen_by_name_and_separators_said(tmp_path: Path) -> None:
     path.write_text('number\tto\tfrom\n1\t"x\ny"\tp, q\n2\tz\tr\n', encoding="utf-8")
     pairs = read_pairs(path, columns=("from", "to"), separator="\t").pairs
     assert [(pair.source, pair.line) for pair in pairs] == [(("p", ",", "q"), 2), (("r",), 4)]
-    with pytest.raises(InputError, match="has no column 'c'; columns: number, to, from"):
+    with pytest.raises(InputError, match="has no column 'c'; the columns are number, to, from"):
         read_pairs(path, columns=("to", "c"), separator="\t")
 
 

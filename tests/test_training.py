@@ -364,4 +364,4 @@ def test_two_processes_are_the_same_optimisation_as_a_single_process(tmp_path: P
     assert torch.equal(value, same_value)
     assert torch.equal(value, torch.from_numpy(PRIOR + 7))
     assert complaint == "it gave up"
-    assert other_complaint == "the first process failed; see its message"
+    assert other_complaint == "the first process failed; see its error message"
