@@ -351,4 +351,4 @@ def test_one_outcome_on_the_command_line(attnlens_here: Here, sample_match_path:
     assert "\nWhy P(four) differs from usual (points)\n" in attnlens_here.good(*asked, "--full")
     answer = attnlens_here(*asked, "--format", "heatmap")
     assert (answer.status, answer.out) == (2, "")
-    assert "which is the same for every outcome; leave --outcome out" in answer.err
+    assert "which are the same for every outcome; leave --outcome out" in answer.err
