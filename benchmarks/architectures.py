@@ -116,10 +116,7 @@ def page(rows: list[dict[str, Any]], path: Path) -> Iterator[str]:
 
 
 def named(row: dict[str, Any]) -> str:
-    """Return the name of an architecture.
-
-    If some weights of the library were not recorded, add the number of those that were.
-    """
+    """Return an architecture's name, with the number of recorded weights if some are missing."""
     found, _, returned = row["returned"].partition(" of ")
     name = row["name"].replace(", ", " with ")
     return name + f" ({row['returned']})" * (found != returned)

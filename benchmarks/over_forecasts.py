@@ -102,10 +102,7 @@ def figures_of(probabilities: Floats, sampled: SampledOvers, runs: int, fell: bo
 
 
 def judge(trained: TrainedOvers, matches: Sequence[Match], judged: Sequence[Match]) -> None:
-    """Forecast every over of the held-out matches.
-
-    Print the scores of the model and the baseline.
-    """
+    """Forecast every held-out over, and print the scores of the model and the baseline."""
     until, model = trained.date("weights_until"), trained.model
     earlier = [match for match in matches if until is None or (last_day(match) or until) <= until]
     by_phase, table = phase_overs(earlier)

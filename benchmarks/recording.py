@@ -80,10 +80,7 @@ class Case:
         )
 
     def budget(self, way: str) -> float | None:
-        """Return the largest time of a way, in units of a plain forward pass.
-
-        The result is None if the way has no budget.
-        """
+        """Return the largest time of a way in plain forward passes; None without a budget."""
         if self.model == "trunk" and self.layers == 12:
             by_length = {
                 ("all weights", 512): 1.03, ("all weights", 2048): 1.30, ("top 16", 2048): 1.25,
@@ -180,10 +177,7 @@ def table_of(sizes: Case, found: dict[str, Any]) -> list[str]:
 
 
 def share_of_whole(sizes: Case, found: dict[str, Any]) -> list[str]:
-    """Compare the peak memory for the top 16 weights with the peak memory for all weights.
-
-    This is done only if both were measured.
-    """
+    """Compare the peak memory for the top 16 weights and for all, if both were measured."""
     peaks = [found["ways"].get(name, {}).get("peak") for name in ("top 16", "all weights")]
     if None in peaks or not peaks[1]["beyond"]:
         return []

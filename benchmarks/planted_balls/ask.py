@@ -66,18 +66,12 @@ class Question:
 
     @cached_property
     def vectors(self) -> Tensor:
-        """The vectors of the past balls ``(past, width)``.
-
-        The past reaches the model only through them.
-        """
+        """The vectors ``(past, width)`` through which alone the past reaches the model."""
         with torch.no_grad():
             return self.predictor.model.past(self.batch["sequence"])[0]
 
     def logits(self, vectors: Tensor) -> Tensor:
-        """Return the logits ``(row, outcome)`` if the past balls have other vectors.
-
-        ``vectors`` is ``(row, past, width)``.
-        """
+        """Return logits ``(row, outcome)`` for other past vectors ``(row, past, width)``."""
         wide = mapped(self.batch, lambda value: value.expand(len(vectors), *value.shape[1:]))
         return self.predictor.model.predict(wide, key=vectors).logits[:, 0]
 
