@@ -262,9 +262,9 @@ def _limit(memory: int, cpu_seconds: int, writes: bool) -> None:
         limits["RLIMIT_FSIZE"] = 0
     for name, value in limits.items():
         kind = getattr(resource, name)
-        _, most = resource.getrlimit(kind)
-        if most != resource.RLIM_INFINITY:
-            value = min(value, most)
+        _, hard_limit = resource.getrlimit(kind)
+        if hard_limit != resource.RLIM_INFINITY:
+            value = min(value, hard_limit)
         # At the first limit the system sends SIGXCPU, at the second SIGKILL.
         resource.setrlimit(kind, (value, value + 5 * (name == "RLIMIT_CPU")))
 

@@ -299,7 +299,9 @@ def compare(
     innings = rate_and_encode(matches, held.predictor.base, Ratings(), report=report)
     report("computing the running totals before every ball")
     table = feature_table(innings)
-    ids = np.repeat([encoded.match_id for encoded in innings], [len(one.arrays) for one in innings])
+    ids = np.repeat(
+        [encoded.match_id for encoded in innings], [len(side.arrays) for side in innings]
+    )
     train, check = (table.rows(np.isin(ids, [*chosen])) for chosen in (train_ids, check_ids))
     ends = np.cumsum([len(encoded.arrays) for encoded in innings])
     rows_of = {

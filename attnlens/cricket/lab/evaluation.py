@@ -103,7 +103,7 @@ def judge(held: HeldOut, report: Report = silent) -> EvaluatedBalls:
         arrays = [encoded.arrays for encoded in innings[start : start + _INNINGS_PER_BATCH]]
         with one_thread(), torch.no_grad():
             forecasts = held.predictor.model(training_batch(arrays)[0]).double().softmax(-1).numpy()
-        tables += [table[: len(one)] for table, one in zip(forecasts, arrays, strict=True)]
+        tables += [table[: len(array)] for table, array in zip(forecasts, arrays, strict=True)]
     return EvaluatedBalls(innings, np.concatenate(tables))
 
 
@@ -157,7 +157,7 @@ def evaluation(held: HeldOut, balls: EvaluatedBalls, baselines: BaselineForecast
         "in_sample": held.in_sample,
         "outside_training": {
             "matches": len(unlike),
-            "balls": sum(len(one.arrays) for one in balls.innings if one.match_id in unlike),
+            "balls": sum(len(side.arrays) for side in balls.innings if side.match_id in unlike),
             "kinds": kinds_unlike(held.matches, predictor),
         },
         "notes": held.notes,

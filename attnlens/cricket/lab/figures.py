@@ -219,6 +219,8 @@ def add_figures(
     columns = [first]
     for figure in figures:
         columns += [Close(figure.head), *[Close(spare=figure.spare)] * figure.ci]
-    cells = [[name, *(cell for one in figures for cell in one.cells(row))] for name, row in rows]
+    cells = [
+        [name, *(cell for figure in figures for cell in figure.cells(row))] for name, row in rows
+    ]
     if cells:
         add_section(page, heading, columns, cells)
