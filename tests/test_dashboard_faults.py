@@ -142,6 +142,17 @@ def test_heads_have_one_name_on_every_page(page: Any, server: Server) -> None:
     expect(page).to_have_url(re.compile(f"/heads/{names[0].replace(' ', '-')}$"))
 
 
+def test_an_answer_that_was_cut_off_is_not_kept(page: Any, server: Server) -> None:
+    opened(page, server)
+    page.route("**/30/explanation.json*", lambda route: route.fulfill(status=200, body="{"))
+    page.goto(f"{server.url}/match/simulated-252/innings/1/ball/30")
+    again = page.get_by_role("button", name="Ask again")
+    expect(page.locator("#narrative")).to_contain_text("was cut off")
+    page.unroute("**/30/explanation.json*")
+    again.click()
+    expect(page.locator("body")).to_have_attribute("data-tested", "yes")
+
+
 def test_print_holds_every_claim(page: Any, server: Server) -> None:
     opened(page, server, explained=True)
     page.evaluate("window.dispatchEvent(new Event('beforeprint'))")

@@ -81,4 +81,7 @@ def test_heads_that_share_keys_are_told_step_by_step() -> None:
         expected, _ = model(**inputs, output_attentions=True).attentions
     torch.testing.assert_close(weights.values.movedim(0, 1), expected)
     notation = attnlens.describe(model, **inputs).notation
-    assert any("1 to 2 or 4" in line and "several" in line for line in notation)
+    assert any(
+        "1 to 2 or 4" in line and "consecutive heads have the same share" in line
+        for line in notation
+    )

@@ -175,8 +175,10 @@ async function answer(url, options) {
 /** Requests JSON, by default without a cache. @param {string} url @param {RequestInit} [options] */
 export async function fresh(url, options = {}) {
   const response = await answer(url, { cache: "no-store", ...options });
-  const value = await response.json().catch(() => ({}));
-  if (!response.ok) throw new Error(value.error || `the server said ${response.status}`);
+  // The body may be cut off, or its request aborted, after the status has arrived.
+  const value = await response.json().catch(() => null);
+  if (!response.ok) throw new Error(value?.error || `the server said ${response.status}`);
+  if (value === null) throw new Error("the answer of the server was cut off");
   return value;
 }
 /** Requests JSON, and keeps it for the next call with the same URL.

@@ -247,10 +247,10 @@ def _heads(operations: Iterable[Expression]) -> Iterator[str]:
     if not counts or counts == [1]:
         return
     counts_text = " or ".join(str(count) for count in counts)
+    shared = "; if W has fewer shares than there are heads, consecutive heads have the same share"
     yield (
         f"i: a head, 1 to {counts_text}; W_i and b_i: its share of the outputs of W and b; "
-        "concat_i: the heads side by side"
-        + ("; if there are fewer, consecutive heads share one" if len(counts) > 1 else "")
+        f"concat_i: the heads side by side{shared if len(counts) > 1 else ''}"
     )
 
 
