@@ -276,6 +276,8 @@ def _end_with_parent(parent: int) -> None:
         import ctypes
 
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:  # the parent ended before this call
+            os._exit(1)
 
     def poll() -> None:
         while os.getppid() == parent:

@@ -135,8 +135,8 @@ MAX_BODY_BYTES: Final = 32_000_000
 """The largest size of an uploaded file."""
 MAX_REQUEST_BYTES: Final = 1_000_000
 """The largest body of a request that is not an upload."""
-_MAX_ARRIVING_BYTES: Final = 4 * MAX_BODY_BYTES
-"""The largest size of all uploads that are being received or read at the same time."""
+MAX_ARRIVING_BYTES: Final = 4 * MAX_BODY_BYTES
+"""The largest size of all bodies that are being received or read at the same time."""
 
 
 class _Refusal(Error):  # type: ignore[misc]  # waitress has no types
@@ -152,42 +152,49 @@ class _Refusal(Error):  # type: ignore[misc]  # waitress has no types
         return f"{self.code} {self.reason}", headers, json.dumps({"error": self.body}).encode()
 
 
-class _Parser(HTTPRequestParser):  # type: ignore[misc]
+class BoundedParser(HTTPRequestParser):  # type: ignore[misc]
     """A parser that refuses a request whose body is too large, before the body is received."""
 
-    arriving: ClassVar[WeakSet[_Parser]] = WeakSet()
-    """The uploads that are being received or read."""
+    max_upload_bytes: ClassVar[int] = MAX_BODY_BYTES
+    arriving: ClassVar[WeakSet[BoundedParser]] = WeakSet()
+    """The requests whose bodies are being received or read."""
     error: Error | None
     completed: bool
 
     def received(self, data: bytes) -> int:
         is_header = self.body_rcv is None
         consumed: int = super().received(data)
-        if is_header and self.body_rcv is not None and self.error is None:
-            self.error = self._refusal()
-            self.completed = self.completed or self.error is not None
+        if self.body_rcv is not None and (refusal := self._refusal(is_header)):
+            self.error, self.completed = refusal, True
+        if self.error is not None:
+            # Waitress would answer "100 Continue", and then receive the body of a refused request.
+            self.expect_continue = False
         return consumed
 
-    def _refusal(self) -> Error | None:
-        if self.chunked:
-            return _Refusal(HTTPStatus.LENGTH_REQUIRED, "a request must state the size of its body")
-        if self.content_length <= MAX_REQUEST_BYTES:
-            return None
-        uploads = self.path.startswith("/upload/") and self.headers.get("X_ATTNLENS") == "1"
-        limit = MAX_BODY_BYTES if uploads else MAX_REQUEST_BYTES
-        if self.content_length > limit:
-            text = f"the body is larger than {limit // 1_000_000} MB"
-            return _Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, text)
-        together = self.content_length + sum(other.content_length for other in self.arriving)
-        if together > _MAX_ARRIVING_BYTES:
-            text = "too many uploads are being received; try again"
+    def close(self) -> None:
+        # The garbage collector may keep this object for a while.
+        self.body_bytes_received = 0
+        super().close()
+
+    def _refusal(self, is_header: bool) -> Error | None:
+        if is_header:
+            if self.chunked:
+                text = "a request must state the size of its body"
+                return _Refusal(HTTPStatus.LENGTH_REQUIRED, text)
+            uploads = self.path.startswith("/upload/") and self.headers.get("X_ATTNLENS") == "1"
+            limit = self.max_upload_bytes if uploads else MAX_REQUEST_BYTES
+            if self.content_length > limit:
+                text = f"the body is larger than {limit // 1_000_000} MB"
+                return _Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, text)
+            self.arriving.add(self)
+        if sum(parser.body_bytes_received for parser in self.arriving) > MAX_ARRIVING_BYTES:
+            text = "too many requests are being received; try again"
             return _Refusal(HTTPStatus.SERVICE_UNAVAILABLE, text)
-        self.arriving.add(self)
         return None
 
 
 class _Channel(HTTPChannel):  # type: ignore[misc]
-    parser_class = _Parser
+    parser_class = BoundedParser
 
 
 class LowerCaseHost:
@@ -201,7 +208,7 @@ class LowerCaseHost:
         return self.app(environ, start)
 
 
-def listen(app: Dash, host: str, port: int) -> TcpWSGIServer:
+def listen(app: Dash, host: str, port: int, *, public: bool = False) -> TcpWSGIServer:
     """Return a server that is bound to its port. Its ``run`` method starts to serve.
 
     Raises:
@@ -235,5 +242,7 @@ def listen(app: Dash, host: str, port: int) -> TcpWSGIServer:
         asyncore_use_poll=True,
         ident=None,
     )
+    if public:
+        BoundedParser.max_upload_bytes = MAX_REQUEST_BYTES
     server.channel_class = _Channel
     return server

@@ -138,7 +138,10 @@ def test_every_call_of_transformers_forbids_code_of_the_model() -> None:
     assert _SAFELY == {"local_files_only": True, "trust_remote_code": False}
 
 
-@pytest.mark.parametrize("name", ["config.json", "tokenizer_config.json", "generation_config.json"])
+@pytest.mark.parametrize(
+    "name",
+    ["config.json", "tokenizer_config.json", "generation_config.json", "config.4.0.0.json"],
+)
 @pytest.mark.parametrize(
     "wish",
     [
@@ -146,6 +149,8 @@ def test_every_call_of_transformers_forbids_code_of_the_model() -> None:
         '"\\u0061uto_map": {"AutoModel": "evil.Evil"}',
         '"attn_implementation": "evil/kernel"',
         '"_attn_implementation_internal": {"text": "eager", "vision": "evil\\/kernel@v1"}',
+        '"text_config": [{"attn_implementation": {"}": {}, "": "evil/kernel"}}]',
+        '"attribute_map": {"x": "_attn_implementation_internal"}, "x": "evil/kernel"',
     ],
 )
 def test_a_folder_that_brings_code_is_refused(tmp_path: Path, name: str, wish: str) -> None:

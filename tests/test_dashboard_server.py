@@ -15,6 +15,7 @@ import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
+from weakref import WeakSet
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ from dashboard_server import Server, serving, two_recordings, until
 from needed import skip_without
 from small_predictors import arrays_of
 from syrupy.assertion import SnapshotAssertion
+from waitress.adjustments import Adjustments
 
 from attnlens.cricket.explain.innings_data import read_encoded, shown_innings
 from attnlens.cricket.explain.reading import read_ball
@@ -32,7 +34,7 @@ from attnlens.cricket.predictor.window import window_for
 from attnlens.cricket.readers import read_match
 from attnlens.dashboard.app import create_app
 from attnlens.dashboard.library import BusyError, Data, Functions, Library, Matches, Recordings
-from attnlens.dashboard.serving import MAX_BODY_BYTES, THREADS
+from attnlens.dashboard.serving import MAX_BODY_BYTES, THREADS, BoundedParser
 from attnlens.errors import InputError
 
 skip_without("dash")
@@ -314,31 +316,30 @@ def test_a_body_is_refused_before_it_is_received(server: Server) -> None:
     assert status(upload, f"{ours}Transfer-Encoding: chunked") == 411
     assert status(upload, two_megabytes) == 413, "without the header of the dashboard's own pages"
     assert status("/_dash-update-component", f"{ours}{two_megabytes}") == 413
+    assert status("/x", f"Expect: 100-continue\r\n{two_megabytes}") == 413
+    assert status("/x", "Expect: 100-continue\r\nTransfer-Encoding: chunked") == 411
 
 
-def test_all_arriving_uploads_together_are_bounded(server: Server) -> None:
-    host, port = server.url.removeprefix("http://").split(":")
-    head = f"Host: {host}:{port}\r\nX-Attnlens: 1\r\nContent-Length: {MAX_BODY_BYTES}"
-    request = f"POST /upload/match?name=a.csv HTTP/1.1\r\n{head}\r\n\r\n".encode()
+def test_all_arriving_bodies_together_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("attnlens.dashboard.serving.MAX_ARRIVING_BYTES", 100)
+    monkeypatch.setattr(BoundedParser, "arriving", WeakSet())
 
-    def refused(connection: socket.socket) -> bool:
-        connection.sendall(request)
-        connection.settimeout(2)
-        try:
-            return connection.recv(12) == b"HTTP/1.1 503"
-        except TimeoutError:  # the server waits for the body
-            return False
+    def begun(body: bytes) -> BoundedParser:
+        parser = BoundedParser(Adjustments())
+        parser.received(b"POST / HTTP/1.1\r\nContent-Length: 60\r\n\r\n")
+        assert parser.error is None, "only bytes that have arrived count"
+        parser.received(body)
+        return parser
 
-    with contextlib.ExitStack() as stack:
-        for expected in (False, False, False, False, True, True):
-            connection = socket.create_connection((host, int(port)), timeout=150)
-            assert refused(stack.enter_context(connection)) is expected
-    with (
-        contextlib.ExitStack() as stack
-    ):  # the connections above have ended, and their room is free again
-        deadline = time.monotonic() + 150
-        while refused(stack.enter_context(socket.create_connection((host, int(port))))):
-            assert time.monotonic() < deadline
+    stalled, complete = [begun(b"") for _ in range(4)], begun(b"x" * 60)
+    assert (complete.completed, complete.error) == (True, None)
+    assert begun(b"x" * 40).error is None
+    refused = begun(b"x" * 41)
+    assert (refused.completed, refused.error.code) == (True, 503)
+    for parser in (complete, refused):
+        parser.close()
+    assert begun(b"x" * 60).error is None
+    assert len(BoundedParser.arriving) >= len(stalled)
 
 
 def test_uploads_are_capped_and_kept_apart(server: Server, sample_match_path: Path) -> None:

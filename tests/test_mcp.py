@@ -453,6 +453,24 @@ def test_a_line_that_is_too_long_is_refused_unread(folder: Path) -> None:
     assert list(answers) == [1, "two", 3]
 
 
+@pytest.mark.parametrize(
+    ("start", "answered"),
+    [
+        ('{"params": {"id": 1}, "id": 2', {"id": 2}),
+        (r'{"a": "\\\"}{", "id": "b"', {"id": "b"}),
+        ('{"id": 1.5', {}),
+        ('{"id": 12345678901234567890', {}),
+        (r'{"a": "\"\"id\": 3, {', {}),
+    ],
+)
+def test_a_line_that_is_too_long_is_answered_by_its_own_id(
+    start: str, answered: dict[str, Any]
+) -> None:
+    stream = io.BufferedReader(io.BytesIO(f"{start}, {'x' * 200}\n".encode()))
+    request = json.loads(io.BufferedReader(BoundedLines(stream, 100)).read())  # type: ignore[arg-type]
+    assert {name: request[name] for name in request if name == "id"} == answered
+
+
 @given(st.binary(max_size=400), st.integers(1, 60))
 def test_lines_within_the_bound_come_through_whole(data: bytes, bound: int) -> None:
     lines = BoundedLines(io.BufferedReader(io.BytesIO(data)), bound)  # type: ignore[arg-type]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -26,10 +25,6 @@ _OFFLINE: Final = (
 )
 _WEIGHTS: Final = (".safetensors", ".bin")
 _SAFELY: Final = {"local_files_only": True, "trust_remote_code": False}
-_CODE: Final = re.compile(
-    r'(auto_map)|"_?(attn_implementation)\w*": (?:"[^"]*/|\{[^}]*/)',
-)
-"""The settings that make transformers run code from the folder or from a kernel repository."""
 _MAX_CONFIG_BYTES: Final = 16 << 20
 _BASE_MEMORY: Final = 4 << 30
 _MEMORY_PER_BYTE: Final = 20
@@ -116,19 +111,40 @@ def _check_folder(path: str) -> None:
             raise InputError("is a device or a pipe, not a file", path=file, remedy=_OFFLINE)
         if name.endswith(".index.json"):
             _check_index(path, file)
-        if not name.endswith("config.json") or not os.path.isfile(file):
+        is_config = name.endswith("config.json") or (name.startswith("config") and ".json" in name)
+        if not is_config or not os.path.isfile(file):
             continue
         content = read_whole(file, _MAX_CONFIG_BYTES, remedy=_OFFLINE)
         try:
-            code = _CODE.search(json.dumps(json.loads(content), ensure_ascii=False))
+            code = _code_setting(json.loads(content))
         except (ValueError, RecursionError):
             raise InputError("cannot be read as JSON", path=file, remedy=_OFFLINE) from None
         if code:
             raise InputError(
-                f"requires its own code to be run ({code[1] or code[2]}), which attnlens refuses",
+                f"requires its own code to be run ({code}), which attnlens refuses",
                 path=file,
                 remedy="load the model in your own code, and give module:function",
             )
+
+
+def _code_setting(config: Any) -> str | None:
+    """Return the key with which a configuration makes transformers run code, or None.
+
+    The code is in the folder (``auto_map``) or in a repository with kernels, which is named
+    ``owner/repository``. ``attribute_map`` can give such a setting another name.
+    """
+    remaining = [config]
+    while remaining:
+        value = remaining.pop()
+        if isinstance(value, dict):
+            for key, entry in value.items():
+                is_kernel = "attn_implementation" in key and "/" in json.dumps(entry)
+                if is_kernel or key in ("auto_map", "attribute_map"):
+                    return str(key)
+            remaining += value.values()
+        elif isinstance(value, list):
+            remaining += value
+    return None
 
 
 def _check_index(path: str, file: str) -> None:

@@ -76,7 +76,7 @@ def _run(options: argparse.Namespace) -> int:
     matches, recordings = Matches(functions), Recordings(functions)
     _open(options, matches, recordings)
     app = create_app(functions, matches, recordings, host=options.host, public=options.public)
-    server = listen(app, options.host, options.port)
+    server = listen(app, options.host, options.port, public=options.public)
     name = f"[{options.host}]" if ":" in options.host else options.host
     address = f"http://{name}:{server.effective_port}"
     progress("")

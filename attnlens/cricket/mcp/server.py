@@ -330,8 +330,8 @@ def checked(text: str, explanation: Explanation) -> Json:
 MAX_REQUEST_BYTES: Final = 4 << 20
 
 _CHUNK_BYTES: Final = 1 << 16
-_ID: Final = re.compile(rb'"id"\s*:\s*(-?\d{1,15}|"[^"\\\x00-\x1f]{0,64}")')
-_STRING_OR_BRACKET: Final = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]')
+_ID: Final = re.compile(rb'"id"\s*:\s*(-?\d{1,15}(?![\d.eE])|"[^"\\\x00-\x1f]{0,64}")')
+_STRING_OR_BRACKET: Final = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[\[\]{}]', re.DOTALL)
 
 
 class BoundedLines(io.RawIOBase):
