@@ -133,17 +133,19 @@ def _code_setting(config: Any) -> str | None:
     The code is in the folder (``auto_map``) or in a repository with kernels, which is named
     ``owner/repository``. ``attribute_map`` can give such a setting another name.
     """
-    remaining = [config]
+    remaining: list[tuple[Any, str | None]] = [(config, None)]
     while remaining:
-        value = remaining.pop()
+        value, kernel_key = remaining.pop()
         if isinstance(value, dict):
             for key, entry in value.items():
-                is_kernel = "attn_implementation" in key and "/" in json.dumps(entry)
-                if is_kernel or key in ("auto_map", "attribute_map"):
+                if key in ("auto_map", "attribute_map"):
                     return str(key)
-            remaining += value.values()
+                entry_key = key if "attn_implementation" in key else kernel_key
+                remaining += [(key, kernel_key), (entry, entry_key)]
         elif isinstance(value, list):
-            remaining += value
+            remaining += [(entry, kernel_key) for entry in value]
+        elif kernel_key is not None and isinstance(value, str) and "/" in value:
+            return kernel_key
     return None
 
 

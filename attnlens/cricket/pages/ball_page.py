@@ -76,8 +76,8 @@ MIN_COLOURED_POINTS: Final = 0.05
 _OUTCOME_COLUMNS: Final = 11
 _PAGE_LINES, _PAGE_COLUMNS = 28, 78
 _SIZES: Final = (
-    *((3, 8, 4), (3, 7, 4), (2, 7, 4), (2, 6, 4), (1, 6, 4), (1, 6, 3), (1, 5, 4), (1, 5, 2)),
-)
+    (3, 8, 4), (3, 7, 4), (2, 7, 4), (2, 6, 4), (1, 6, 4), (1, 6, 3), (1, 5, 4), (1, 5, 2),
+)  # fmt: skip
 """Numbers of hidden sets, of lines of the strip, and of reasons.
 
 The page uses the first combination that fits on one screen.
