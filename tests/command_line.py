@@ -24,6 +24,9 @@ COLUMNS = [
     *("win_before", "win_expected", *(f"win_{outcome}" for outcome in OUTCOMES), "free_hit"),
 ]
 
+HANG = 3_600.0
+"""Seconds after which a process is taken to hang: no bound on speed, also of a busy machine."""
+
 NO_CACHE = os.path.join(os.devnull, "cache")
 """A cache folder that cannot be made: an answer from before would test nothing."""
 
@@ -75,7 +78,7 @@ def run_process(folder: Path, *arguments: str | Path, **environment: str) -> Ans
         cwd=folder,
         env=clean_environment(**environment),
         capture_output=True,
-        timeout=300,
+        timeout=HANG,
         check=False,
     )
     return Answer(done.returncode, done.stdout.decode("utf-8"), done.stderr.decode("utf-8"))

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from command_line import clean_environment, command
+from command_line import HANG, clean_environment, command
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 SAMPLE = "/match/simulated-252/innings/1/ball/47"
@@ -61,7 +61,7 @@ class Server:
 
     def send(self, request: urllib.request.Request) -> tuple[int, bytes, dict[str, str]]:
         try:
-            with urllib.request.urlopen(request, timeout=120) as answer:
+            with urllib.request.urlopen(request, timeout=HANG) as answer:
                 return answer.status, answer.read(), dict(answer.headers)
         except urllib.error.HTTPError as error:
             return error.code, error.read(), dict(error.headers)

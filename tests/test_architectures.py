@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 from attention_witness import Witness, judged, unmatched
-from command_line import REPOSITORY, clean_environment
+from command_line import HANG, REPOSITORY, clean_environment
 from needed import skip_without
 from torch import Tensor, nn
 
@@ -34,7 +34,7 @@ def python(*words: str | Path) -> subprocess.CompletedProcess[str]:
         [sys.executable, *map(str, words)],
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=HANG,
         check=False,
         env=clean_environment(OMP_NUM_THREADS="1", PYTHONPATH=str(BENCHMARKS)),
     )

@@ -11,7 +11,7 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
-from command_line import REPOSITORY, clean_environment
+from command_line import HANG, REPOSITORY, clean_environment
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
@@ -26,7 +26,7 @@ def test_a_quick_run_tells_times_and_bytes(tmp_path: Path) -> None:
     own = ("--quick", "--no-memory", "--json", str(figures))
     words = [sys.executable, str(SCRIPT), *own, "--ways", *OURS, "need_weights hooks"]
     environment = clean_environment(PYTHONWARNINGS="ignore")
-    printed = subprocess.check_output(words, text=True, timeout=600, env=environment)
+    printed = subprocess.check_output(words, text=True, timeout=HANG, env=environment)
     cases = json.loads(figures.read_text(encoding="utf-8"))["cases"]
     assert [case["sizes"]["model"] for case in cases] == ["trunk", "encoder"]
     for case, tokens in zip(cases, (32, 24), strict=True):

@@ -19,7 +19,7 @@ from weakref import WeakSet
 
 import numpy as np
 import pytest
-from command_line import Here, run_process
+from command_line import HANG, Here, run_process
 from dashboard_server import Server, serving, two_recordings, until
 from needed import skip_without
 from small_predictors import arrays_of
@@ -306,7 +306,7 @@ def test_a_body_is_refused_before_it_is_received(server: Server) -> None:
 
     def status(path: str, head: str) -> int:
         request = f"POST {path} HTTP/1.1\r\nHost: {host}:{port}\r\n{head}\r\n\r\n"
-        with socket.create_connection((host, int(port)), timeout=150) as connection:
+        with socket.create_connection((host, int(port)), timeout=HANG) as connection:
             connection.sendall(request.encode())
             return int(connection.recv(12).split()[1])
 

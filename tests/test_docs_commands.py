@@ -30,7 +30,7 @@ from typing import Any
 import page_commands
 import pytest
 import torch
-from command_line import REPOSITORY, SPY, clean_environment
+from command_line import HANG, REPOSITORY, SPY, clean_environment
 from model_folders import small_gpt
 from numerics import same_but_for_last_digits
 
@@ -111,7 +111,7 @@ class Shells:
             capture_output=True,
             text=True,
             encoding="utf-8",
-            timeout=300,
+            timeout=HANG,
             check=False,
         )
         return done.stdout, done.stderr

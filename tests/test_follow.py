@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from command_line import Here, clean_environment, command
+from command_line import HANG, Here, clean_environment, command
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -154,7 +154,7 @@ def test_each_new_ball_is_told_and_another_match_begins_anew(tmp_path: Path) -> 
     second = json.loads(process.stdout.readline())
     path.write_text("".join(LINES[:60]).replace("simulated-252", "x\x1by"), encoding="utf-8")
     third = json.loads(process.stdout.readline())
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=HANG)
     assert (process.returncode, out) == (0, "")
     assert err == "attnlens: the file now contains another match: x�y\n"
     assert (third["bowled"], third["corrected"]) == ([], False)

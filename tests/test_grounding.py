@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import REPOSITORY, Here, clean_environment, run_process
+from command_line import HANG, REPOSITORY, Here, clean_environment, run_process
 from explanation_cases import explanation
 from hostile import save_hostile
 from hypothesis import given, settings
@@ -289,7 +289,7 @@ def test_foreign_json_of_50_mb_is_answered_in_bounded_memory(tmp_path: Path) -> 
             cwd=tmp_path,
             capture_output=True,
             text=True,
-            timeout=600,
+            timeout=HANG,
             check=False,
             env=clean_environment(),
         )

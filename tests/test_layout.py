@@ -14,6 +14,7 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
+from command_line import HANG
 
 import attnlens
 
@@ -158,7 +159,7 @@ def run_python(code: str, **environment: str) -> str:
         capture_output=True,
         text=True,
         encoding="utf-8",
-        timeout=300,
+        timeout=HANG,
         check=False,
         env={**os.environ, "PYTHONPATH": str(REPOSITORY), **environment},
     )

@@ -15,7 +15,7 @@ from typing import ClassVar
 
 import pytest
 from chat_server import Act, Handler, event, refuses, sends, serving, streams
-from command_line import clean_environment
+from command_line import HANG, clean_environment
 
 from attnlens.errors import EndpointError
 from attnlens.llm.clause_bank import Clause
@@ -82,7 +82,7 @@ def flood(text: str) -> Callable[[], Iterator[str]]:
 
 
 NOTHING = f"data: {json.dumps({'choices': []})}\n\n"
-ENDED = f"did not complete its answer within {DEADLINE:g} seconds"
+ENDED = "did not complete its answer within {:g} seconds"
 REFUSES = HEAD.replace("200 OK", "500 No")
 HOSTILE = {
     "a drip of headers": (writes(HEAD, drip("X-A: b\r\n")), ENDED),
@@ -109,7 +109,7 @@ def asked(url: str, deadline: float) -> tuple[float, str]:
     """The megabytes that a process needs to ask there, and what it reports."""
     words = [sys.executable, "-c", ASKS, url, str(deadline)]
     done = subprocess.run(
-        words, env=clean_environment(), capture_output=True, text=True, timeout=120, check=False
+        words, env=clean_environment(), capture_output=True, text=True, timeout=HANG, check=False
     )
     assert done.returncode == 0, done.stderr
     megabytes, message = done.stdout.strip().split("|")
@@ -119,11 +119,18 @@ def asked(url: str, deadline: float) -> tuple[float, str]:
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_server_costs_little(name: str) -> None:
     act, expected = HOSTILE[name]
+    # A drip has no other end than the deadline.
+    deadline = DEADLINE if expected == ENDED else PATIENCE
     with serving(act) as server:
-        # A drip has no other end than the deadline.
-        megabytes, message = asked(server.url, DEADLINE if expected == ENDED else PATIENCE)
-        assert len(server.requests) == 1
-    assert message.startswith(expected)
+        megabytes, message = asked(server.url, deadline)
+        processes = 1
+        # On a busy machine the deadline may pass before the server reads the request.
+        while not server.requests and deadline < PATIENCE:
+            deadline *= 2
+            megabytes, message = asked(server.url, deadline)
+            processes += 1
+        assert 1 <= len(server.requests) <= processes
+    assert message.startswith(expected.format(deadline))
     assert megabytes < 50
 
 
@@ -141,7 +148,7 @@ def test_a_drip_before_keys_are_agreed_on_ends_in_time() -> None:
         thread.start()
         _, message = asked(f"https://127.0.0.1:{listening.getsockname()[1]}/v1", DEADLINE)
         thread.join(20)
-    assert message == ENDED
+    assert message == ENDED.format(DEADLINE)
 
 
 class Counting(Endpoint):

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from command_line import clean_environment, command, run_process
+from command_line import HANG, clean_environment, command, run_process
 from hostile import save_hostile
 from hypothesis import given
 from hypothesis import strategies as st
@@ -501,7 +501,7 @@ def address(folder: Path) -> Iterator[str]:
         yield f"http://127.0.0.1:{port}/mcp"
     finally:
         process.terminate()
-        out, _ = process.communicate(timeout=30)
+        out, _ = process.communicate(timeout=HANG)
         assert out == b""
 
 
@@ -518,7 +518,7 @@ def test_over_http_to_this_machine_only(address: str) -> None:
         ({"Sec-Fetch-Site": "cross-site"}, None, (406,)),
     ):
         with pytest.raises(urllib.error.HTTPError) as caught:
-            open_directly(urllib.request.Request(address, body, more), timeout=30)
+            open_directly(urllib.request.Request(address, body, more), timeout=HANG)
         assert caught.value.code in refusals
         caught.value.close()
 

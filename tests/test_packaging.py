@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import REPOSITORY
+from command_line import HANG, REPOSITORY
 
 from attnlens._version import VERSION
 from attnlens.cli import _REMOVED
@@ -84,7 +84,7 @@ def run(*words: str | Path, folder: Path) -> str:
         capture_output=True,
         text=True,
         encoding="utf-8",
-        timeout=300,
+        timeout=HANG,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 from attention_cases import Calls, encoder, reference, tensors
+from command_line import HANG, REPOSITORY
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from recording_cases import same
@@ -26,8 +27,6 @@ from attnlens.recording.attention_record import AttentionRecord
 from attnlens.recording.lazy import largest
 from attnlens.recording.probe import AttentionProbe
 from attnlens.recording.recording import Recording, load_recording
-
-REPOSITORY = Path(__file__).resolve().parent.parent
 
 
 def recorded(*inputs: Any, mode: dict[str, Any], **named: Any) -> AttentionRecord:
@@ -300,7 +299,7 @@ def test_the_largest_weights_never_need_a_whole_matrix() -> None:
     pytest.importorskip("resource")
     environment = {"PYTHONPATH": str(REPOSITORY), "PATH": "", "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-c", MEASURE]
-    told = subprocess.check_output(command, text=True, timeout=300, env=environment)
+    told = subprocess.check_output(command, text=True, timeout=HANG, env=environment)
     grown, shape = told.strip().split(" ", 1)
     assert shape == "(1, 1, 6144, 8)"
     # A whole matrix would be 144 MiB.

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import REPOSITORY, SPY, clean_environment, command, run_process
+from command_line import HANG, REPOSITORY, SPY, clean_environment, command, run_process
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -36,7 +36,7 @@ def run(folder: Path, words: list[str], **options: Any) -> subprocess.CompletedP
     """Run a command of one thread in a folder."""
     options = {"cwd": folder, "env": clean_environment(OMP_NUM_THREADS="1"), **options}
     return subprocess.run(
-        words, capture_output=True, text=True, timeout=120, check=False, **options
+        words, capture_output=True, text=True, timeout=HANG, check=False, **options
     )
 
 

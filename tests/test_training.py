@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 import torch
-from command_line import REPOSITORY
+from command_line import HANG, REPOSITORY
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_predictors import arrays_of, log_loss, simulated, small_predictor
@@ -347,7 +347,7 @@ def test_two_processes_are_the_same_optimisation_as_a_single_process(tmp_path: P
         env={**os.environ, "PYTHONPATH": str(REPOSITORY), "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=HANG,
         check=False,
     )
     assert done.returncode == 0, done.stderr[-2000:]
