@@ -1,6 +1,6 @@
 """Explain sequence models through their attention, and test each explanation.
 
-Names are imported when they are first used, so ``import attnlens`` is cheap.
+Each name is imported on first use, so ``import attnlens`` is fast.
 """
 
 from __future__ import annotations

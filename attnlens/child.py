@@ -1,10 +1,10 @@
-"""Open untrusted files in a separate process with limited resources and no standard input.
+"""Open untrusted files in a separate process with limited resources.
 
 The parent sends the arguments of a function as JSON, and the child answers with lines of JSON. The
-parent therefore never unpickles or executes data from the child. `setrlimit` limits the memory,
-processor time and written files of the child. The parent limits the time between two lines from the
-child. Windows has no `setrlimit`, so only the parent's limit applies there. On macOS, memory is not
-limited.
+parent therefore never unpickles or executes data from the child. The system call `setrlimit` limits
+the child's memory and processor time, and can forbid the child to write files. The parent limits
+the time that it waits for the child's next line. Windows has no `setrlimit`, so only the waiting
+time is limited there. On macOS, memory is not limited.
 
 Reference: https://man7.org/linux/man-pages/man2/getrlimit.2.html
 """
@@ -36,9 +36,9 @@ _START: Final = (
 )
 _PARENT_POLL_SECONDS: Final = 1.0
 _PR_SET_PDEATHSIG: Final = 1
-"""The `prctl` option that sets the signal which the child receives when its parent ends."""
+"""The `prctl` option for the signal that Linux sends to a process whose parent has ended."""
 _ALLOCATION_FAILED: Final = "can't allocate memory"
-"""Words in the RuntimeError that torch raises, instead of a MemoryError, if memory runs out."""
+"""A text that occurs in the RuntimeError that torch raises when memory runs out."""
 
 Report = Callable[[str], None]
 
@@ -52,11 +52,11 @@ class Bounds:
     """The resource limits of a child process.
 
     Attributes:
-        memory: the largest private memory in bytes (``RLIMIT_DATA``); mapped files do not count.
-        cpu_seconds: the most processor time in seconds, for all threads together.
-        silent_seconds: the longest time in seconds without a line from the child.
-        answer: the most bytes that the child may write in all its lines together.
-        remedy: the advice in the error message if a limit is exceeded.
+        memory: the maximum private memory in bytes (``RLIMIT_DATA``), without mapped files.
+        cpu_seconds: the maximum processor time in seconds, summed over all threads.
+        silent_seconds: the maximum time in seconds to wait for a line from the child.
+        answer: the maximum number of bytes in the child's whole output.
+        remedy: advice for the user, which error messages about the child include.
         writes: whether the child may write files.
     """
 
@@ -69,7 +69,7 @@ class Bounds:
 
     def exceeded(self, amount: str, path: str) -> InputError:
         return InputError(
-            f"opening it takes more than {amount}, the limit", path=path, remedy=self.remedy
+            f"opening it takes more than {amount} (the limit)", path=path, remedy=self.remedy
         )
 
 
@@ -79,10 +79,10 @@ def in_child(
     """Run a function of attnlens in a separate process, and return its result.
 
     Args:
-        function: ``module:function``. The function is called with the values of ``question`` and
-            with ``report`` as keyword arguments, and must return JSON values.
+        function: ``module:function``. The function receives ``report`` and the items of
+            ``question`` as keyword arguments. It must return JSON values.
         path: the file that the function opens; error messages name this file.
-        report: a function that is called with each progress report from the child.
+        report: a function that receives each progress message from the child.
 
     Raises:
         AttnlensError: the error that the child raised.
@@ -95,13 +95,13 @@ def in_child(
 def answers_of_child(
     function: str, question: Json, bounds: Bounds, *, path: str, report: Report = _say_nothing
 ) -> Iterator[Any]:
-    """Run a generator function in a separate process as `in_child` does, and yield its values.
+    """Run a generator function in a separate process, and yield its values. See also `in_child`.
 
     Raises:
         AttnlensError: as in `in_child`.
     """
     if not sys.executable:
-        remedy = "start Python by its full path"
+        remedy = "give the full path of the Python program when you start Python"
         raise InputError(
             "the path of the Python program is unknown, so no process can be started "
             "to open the file",
@@ -109,8 +109,8 @@ def answers_of_child(
             remedy=remedy,
         )
     bounds = replace(bounds, memory=min(bounds.memory, _usable_memory()))
-    # An empty entry is left out, because a module in the current folder could replace one of
-    # attnlens. PYTHONPATH is not used, because it would split a folder's name at a colon.
+    # An empty entry is left out, because a module in the current folder could shadow a library.
+    # PYTHONPATH is not used, because it would split a folder's name at a colon.
     folders = json.dumps([os.path.abspath(folder) for folder in sys.path if folder])
     process = subprocess.Popen(
         [sys.executable, "-P", "-c", _START, folders],
@@ -146,7 +146,6 @@ def answers_of_child(
 
 
 def _messages(stream: IO[bytes], bounds: Bounds, path: str) -> Iterator[tuple[str, Any]]:
-    """Yield the kind and the value of each line from a child, until the child closes its output."""
     lines: SimpleQueue[bytes] = SimpleQueue()
 
     def read() -> None:
@@ -186,7 +185,6 @@ def _error(value: Json) -> AttnlensError:
 
 
 def _usable_memory() -> int:
-    """Return 90% of this machine's memory in bytes, or a huge number if its size is unknown."""
     if {"SC_PAGE_SIZE", "SC_PHYS_PAGES"} <= getattr(os, "sysconf_names", {}).keys():
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 9 // 10
     return sys.maxsize
@@ -197,12 +195,12 @@ def _gigabytes(n_bytes: int) -> str:
 
 
 def _ended(status: int, bounds: Bounds, path: str) -> InputError:
-    """Return an error that says why a child ended without a final message."""
+    """Return the error for a child that ended without a final message."""
     if status == -getattr(signal, "SIGXCPU", 0) and status:
         return bounds.exceeded(f"{bounds.cpu_seconds} seconds of processor time", path)
     cause = f"signal {-status}" if status < 0 else f"status {status}"
     return InputError(
-        f"cannot be opened: the process that opened it ended with {cause}, so the "
+        f"cannot be opened: the process that read it ended with {cause}, so the "
         f"file is damaged, or needs more than {_gigabytes(bounds.memory)}",
         path=path,
         remedy=bounds.remedy,
@@ -210,7 +208,7 @@ def _ended(status: int, bounds: Bounds, path: str) -> InputError:
 
 
 def answer_question() -> None:
-    """Run the function that is named on standard input, and write the results as lines of JSON.
+    """Run the function named on standard input, and write its results as lines of JSON.
 
     This function runs in the child process.
     """
@@ -270,7 +268,7 @@ def _limit(memory: int, cpu_seconds: int, writes: bool) -> None:
 
 
 def _end_with_parent(parent: int) -> None:
-    """Make this process end when its parent ends, because a killed parent cannot stop its child."""
+    """End this process when the parent process ends. A killed parent cannot stop its child."""
     if sys.platform == "linux":
         # The thread below cannot run while C code holds the interpreter's lock.
         import ctypes

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from os import PathLike
 
 _MAX_CHOICES = 12
-"""The largest number of names listed in a message."""
+"""The largest number of names that a message lists."""
 
 
 class AttnlensError(Exception):
@@ -42,9 +42,7 @@ class InputError(AttnlensError):
         super().__init__(text)
 
     def without_folder(self) -> str:
-        """Return the text without the file's folder, which means nothing to a reader on another
-        machine.
-        """
+        """Return the error text with only the name of the file, without its folder."""
         folder = os.path.dirname(self.path or "")
         return str(self).replace(f"{folder}{os.sep}", "") if folder else str(self)
 
@@ -67,7 +65,7 @@ class RecordingError(AttnlensError):
 
 
 class UnknownNameError(RecordingError, KeyError):
-    """A name does not exist. The text of the error lists the existing names."""
+    """A name does not exist. The error text lists the existing names."""
 
     __str__ = Exception.__str__  # a KeyError would show the text in quotes
 
@@ -77,17 +75,17 @@ class NothingRecordedError(RecordingError):
 
 
 class IncompleteRecordingError(RecordingError):
-    """Some attention was not recorded, or the number of records is not the expected number."""
+    """Some attention was not recorded, or the number of records is unexpected."""
 
 
 class InterventionError(AttnlensError):
-    """An intervention cannot be made as requested, or changed nothing."""
+    """An intervention cannot be made as requested, or has no effect."""
 
 
 def count(number: int, singular: str, plural: str | None = None) -> str:
     """Format a number and its noun, such as ``1 site`` or ``1,200 sites``.
 
-    ``plural`` is needed only if adding an s to ``singular`` does not give the plural.
+    ``plural`` is needed only for irregular plurals.
     """
     return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
 

@@ -35,16 +35,16 @@ def read_whole(
     remedy: str,
     error: type[InputError] = InputError,
 ) -> bytes:
-    """Read the bytes of a regular file. A pipe is refused, because reading it could wait forever.
+    """Read the bytes of a regular file. Refuse a pipe, because reading a pipe could block forever.
 
     Args:
         max_bytes: the largest accepted size in bytes.
-        kind: the expected kind of file, which error messages name.
-        remedy: the advice in the error message.
+        kind: a noun for the file, which error messages use.
+        remedy: advice for the user, which the error message includes.
 
     Raises:
-        InputError: the file is missing, not a regular file, unreadable or too large. The error has
-            the type ``error``.
+        InputError: the file is missing, not a regular file, unreadable or too large. The class of
+            this exception is ``error``.
     """
     if os.path.isdir(path):
         raise error(f"is a directory, not a {kind}", path=path, remedy=remedy)
@@ -68,15 +68,13 @@ def read_whole(
 
 
 def size_of(path: str) -> int:
-    """Return the size in bytes of a file, or of all files directly in a folder; 0 if nothing
-    exists.
-    """
+    """Return the number of bytes in a file, or in a folder without its subfolders; 0 if missing."""
     if os.path.isdir(path):
         return sum(size_of(entry.path) for entry in os.scandir(path) if entry.is_file())
     status = os.stat(path) if os.path.isfile(path) else None
     if status is None:
         return 0
-    # A sparse file states more bytes than it occupies on the disk.
+    # The stated size of a sparse file is larger than the space on the disk.
     return min(status.st_size, 512 * getattr(status, "st_blocks", status.st_size))
 
 
@@ -93,12 +91,13 @@ def is_ours(status: os.stat_result, rights: int = stat.S_IWGRP | stat.S_IWOTH) -
 
 @contextmanager
 def written_beside(path: str | os.PathLike[str], *, lasting: bool = False) -> Iterator[Path]:
-    """Yield a temporary path next to ``path``, and rename it to ``path`` if the block succeeds.
+    """Yield a temporary path next to ``path``, for the ``with`` block to write a file.
+
+    If the block raises no error, the file is renamed to ``path``.
 
     Args:
-        lasting: whether to flush to the disk before and after renaming. A power cut during the call
-            then leaves the complete old or new file, and a power cut after the call leaves the new
-            file.
+        lasting: whether to flush the file to the disk before and after renaming. Then, even after a
+            power cut, ``path`` contains the complete old file or the complete new file.
 
     Raises:
         InputError: the folder does not exist or is not writable, or the disk is full.
@@ -139,7 +138,7 @@ def writing(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def cannot_be_written(path: str | os.PathLike[str], error: Exception) -> InputError:
-    """Return the one-line error for a file that the system refuses to write.
+    """Return an error that says why the operating system could not write a file.
 
     Args:
         error: an `OSError`, or another error that a library raised because of an `OSError`.
@@ -151,11 +150,11 @@ def cannot_be_written(path: str | os.PathLike[str], error: Exception) -> InputEr
 
 
 def system_remedy(number: int | None, otherwise: str) -> str:
-    """Return the advice for a system error number, or ``otherwise`` if there is none."""
+    """Return advice about a system error number, or ``otherwise`` for an unknown number."""
     return _SYSTEM_REMEDIES.get(number or 0, otherwise)
 
 
-_NO_ROOM: Final = "make room on the disk, or write to another disk"
+_NO_ROOM: Final = "free space on the disk, or write to another disk"
 _SYSTEM_REMEDIES: Final = {
     errno.ENOSPC: _NO_ROOM,
     errno.EDQUOT: _NO_ROOM,
@@ -166,23 +165,22 @@ _SYSTEM_REMEDIES: Final = {
 }
 
 _NUMBER_IN_TEXT: Final = re.compile(r"\(os error (\d+)\)")
-"""How libraries written in Rust write the number of a system error in their messages."""
+"""A pattern for the system error number in error messages of Rust libraries."""
 
 
 def _error_number(error: BaseException | None) -> int | None:
-    """Return the system error number of an error or of its cause, if it is known."""
     while error is not None:
         if isinstance(error, OSError) and error.errno is not None:
             return error.errno
         if found := _NUMBER_IN_TEXT.search(str(error)):
             return int(found[1])
-        # torch raises a RuntimeError without the number, which may be in the error before it.
+        # torch raises a RuntimeError without the number. The error before it may have the number.
         error = error.__context__ if isinstance(error, RuntimeError) else None
     return None
 
 
 def _settle(path: Path, how: int) -> None:
-    """Wait until a file, or the names in a folder, have been written to the disk."""
+    """Flush a file or a folder to the disk."""
     handle = os.open(path, how)
     try:
         os.fsync(handle)
@@ -191,7 +189,7 @@ def _settle(path: Path, how: int) -> None:
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
-    """Check that ``path`` could be written, without leaving anything behind.
+    """Check that a file can be written at ``path``. The check leaves no file there.
 
     Raises:
         InputError: the path is not a regular file, or its folder does not exist or is not writable.
@@ -208,7 +206,7 @@ def check_writable(path: str | os.PathLike[str]) -> None:
             raise InputError(
                 "is a device or a pipe, which the output would replace",
                 path=path,
-                remedy="leave --out out and redirect stdout",
+                remedy="omit --out and redirect stdout",
             )
         if not target.parent.is_dir():
             raise InputError(
@@ -216,7 +214,7 @@ def check_writable(path: str | os.PathLike[str]) -> None:
                 path=path,
                 remedy="create the folder first",
             )
-        # Permissions are not enough: a file system may refuse to write even if they allow it.
+        # The permissions are not enough: a file system may refuse to write despite them.
         trial = _part_path(target)
         trial.open("ab").close()
         trial.unlink(missing_ok=True)
@@ -225,24 +223,24 @@ def check_writable(path: str | os.PathLike[str]) -> None:
 
 
 _MAX_NAME_BYTES: Final = 200
-"""The most bytes of the target's name that are used in the name of the temporary file.
+"""A temporary name starts with at most this many bytes of the target's name.
 
-File systems allow 255 bytes for a whole name.
+File systems allow names of at most 255 bytes.
 """
 
 
 def _part_path(target: Path) -> Path:
-    """Return the path of the temporary file that is written first and then renamed to the target.
+    """Return a random path next to ``target``, for a temporary file.
 
-    The name is random, because two threads must not write to the same file. The process id does not
-    suffice either, because two containers that share a folder may use the same process id.
+    The name is random, because two threads must not write to the same file. The process id alone is
+    not unique: two containers that share a folder may use the same process id.
     """
     name = os.fsencode(target.name)[:_MAX_NAME_BYTES].decode("utf-8", "ignore")
     return target.with_name(f"{name}.{os.getpid()}.{os.urandom(4).hex()}.part")
 
 
 def lock(file: int) -> bool:
-    """Lock an open file or folder until it is closed. Return False if another process holds a lock.
+    """Lock an open file or folder until it is closed. Return False if another lock exists.
 
     On systems without locks (Windows, some network drives), the result is always True.
     """
@@ -259,7 +257,7 @@ def lock(file: int) -> bool:
 
 @contextmanager
 def sharing(folder: Path) -> Iterator[Callable[[], bool]]:
-    """Mark this process as a user of a folder. Other processes may use the folder too.
+    """Register this process as a user of a folder, which other processes may use too.
 
     Yields:
         a function that returns whether this process is the only user of the folder.
@@ -285,7 +283,7 @@ def sharing(folder: Path) -> Iterator[Callable[[], bool]]:
 
 
 def render_json(data: object) -> str:
-    """Format plain data as indented JSON, without sorting keys and without a final line break."""
+    """Return plain data as indented JSON in the original key order, without a final line break."""
     return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False)
 
 

@@ -47,17 +47,17 @@ MAX_NAMES = 100
 STATES = {
     "wrong": "wrong",
     "exact": "exact",
-    "error": "an error, which names what was not recorded",
+    "error": "an error that names what was not recorded",
     "no attention": "no attention, as `record` says",
-    "not run": "not run: no small model or no inputs for it could be made here",
+    "not run": "not run: no small model or no inputs could be made for this architecture",
 }
 REASONS = {
-    "product of weights and values was not seen": "A module named like attention ran, and no "
-    "product of weights and values was seen in it.",
-    "may be attention": "Weights multiply another tensor and may be attention. "
-    "If they are, `SoftmaxAdapter` records them.",
-    "no product of these weights with values": "Weights were made from queries and keys, "
-    "and no product of them with values was seen.",
+    "product of weights and values was not seen": "In a module whose name suggests "
+    "attention, no product of weights and values was seen.",
+    "may be attention": "A tensor is multiplied by weights that may be attention. "
+    "`SoftmaxAdapter` can record them.",
+    "no product of these weights with values": "Weights were computed from queries and keys, "
+    "but no product of these weights and values was seen.",
 }
 """Parts of error messages. In the tables, a message with such a part is replaced by the
 sentence."""
@@ -91,7 +91,7 @@ def page(rows: list[dict[str, Any]], path: Path) -> Iterator[str]:
         library, _, name = row["name"].rpartition(": ")
         families.setdefault(library or "transformers", []).append(row | {"name": name})
     versions = ", ".join(f"{package} {installed(package)}" for package in PACKAGES)
-    yield f"With {versions}, Python {platform.python_version()}, on a CPU.\n"
+    yield f"The models ran on a CPU with {versions}, Python {platform.python_version()}.\n"
     yield f"| result | {' | '.join(families)} |\n|---|{'---:|' * len(families)}"
     for state, meaning in STATES.items():
         counts = (sum(row["state"] == state for row in those) for those in families.values())

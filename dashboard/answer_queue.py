@@ -1,10 +1,10 @@
 """A queue and a cache of answers.
 
-One thread runs the model and starts with the most urgent request.
+One thread runs the model. The most urgent request runs first.
 
 Only one request can use the model at a time, because requests share the model's hooks. Requests for
-a whole innings run before tests of single balls. Prefetched answers are computed last; if too many
-of them are queued, further ones are refused. A job is dropped if no client waits for it.
+a whole innings run before tests of single balls. Requests to prefetch an answer run last, and are
+refused when too many are queued. A job is dropped when no client waits for the job.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ Result = TypeVar("Result")
 FIRST, ON_DEMAND, LONG, AHEAD = range(4)
 """The possible urgencies of a job, the most urgent first.
 
-Jobs with equal urgency run in order of arrival. A ``LONG`` job pauses while more urgent jobs run,
-and an ``AHEAD`` job prefetches an answer.
+Jobs with equal urgency run in order of arrival. A ``LONG`` job pauses when a more urgent job is
+waiting. An ``AHEAD`` job prefetches an answer.
 """
 MAX_AHEAD: Final = 6
 _MAX_JOBS: Final = 200
 _TIMEOUT_SECONDS: Final = 120.0
-"""The time after which a request fails."""
+"""The time in seconds after which a request fails."""
 _POLL_SECONDS: Final = 0.1
-"""The time between two checks whether the client is still connected."""
+"""The time in seconds between two checks that the client is still connected."""
 
 
 class DisconnectedError(Exception):
@@ -51,7 +51,7 @@ def compressed_json(value: Data) -> bytes:
 
 @dataclass(slots=True, eq=False)
 class Job:
-    """A computation, and the number of requests that wait for its result."""
+    """A computation, with the number of requests that wait for the result."""
 
     make: Callable[[], Any]
     number: int
@@ -65,10 +65,7 @@ class Job:
 
 
 def never_disconnected() -> bool:
-    """Return False, as if the client never disconnected.
-
-    This is the default of ``disconnected``.
-    """
+    """Return False: the default check, for a client that never disconnects."""
     return False
 
 
@@ -76,8 +73,8 @@ class AnswerQueue:
     """A queue that computes the answer for each key, and caches the answers.
 
     Args:
-        max_bytes: the largest size of the cache, in compressed bytes. If the cache grows larger,
-            the least recently used answers are dropped.
+        max_bytes: the largest size of the cache, in compressed bytes. Above this size, the least
+            recently used answers are dropped.
     """
 
     def __init__(self, max_bytes: int = 64_000_000) -> None:
@@ -101,16 +98,16 @@ class AnswerQueue:
 
         Args:
             make: a function that computes the answer.
-            urgency: ``FIRST``, ``ON_DEMAND``, ``LONG`` or ``AHEAD``. If it is ``LONG``, ``make``
+            urgency: ``FIRST``, ``ON_DEMAND``, ``LONG`` or ``AHEAD``. In a ``LONG`` job, ``make``
                 must call `let_others_run` between its steps.
             disconnected: a function that returns whether the client has disconnected. If no client
                 waits for a job that has not started, the job is dropped.
 
         Raises:
-            BusyError: too many jobs or too many prefetched answers are waiting.
+            BusyError: too many jobs, or too many jobs that prefetch answers, are waiting.
             DisconnectedError: the client has disconnected.
             TookTooLong: the answer was not ready within 120 seconds.
-            Exception: ``make`` raised this error, which is not cached.
+            Exception: the error that ``make`` raised. Errors are not cached.
         """
         with self._changed:
             if key in self._cache:
@@ -131,13 +128,13 @@ class AnswerQueue:
         return answer
 
     def position(self, key: Hashable) -> int:
-        """Return the number of jobs that run before the job of this key."""
+        """Return the number of jobs that run before the job for this key."""
         with self._changed:
             order = sorted(self._jobs.values(), key=Job.order)
             return order.index(self._jobs[key]) if key in self._jobs else 0
 
     def _enqueue(self, key: Hashable, make: Callable[[], Any], urgency: int) -> Job:
-        """Return the job of a key, and count one more waiting request.
+        """Return the job for a key, and add one to its number of waiting requests.
 
         The caller must hold the lock.
         """
@@ -180,7 +177,7 @@ class AnswerQueue:
         """Run the shorter jobs that are waiting. A long job calls this method between its steps.
 
         Raises:
-            DisconnectedError: no client waits for the long job.
+            DisconnectedError: no client waits for the long job any more.
         """
         while True:
             with self._changed:

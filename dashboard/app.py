@@ -1,4 +1,4 @@
-"""Build the Dash app: the parts common to all pages, the scripts and the page of each address."""
+"""Build the Dash app: the frame of all pages, the scripts, and the page for each address."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ _INDEX: Final = """<!DOCTYPE html>
 {modules}
 </head>
 <body>
-<noscript>attnlens draws its pages with scripts of its own; please allow them. The same is in
-<code>attnlens explain</code>.</noscript>
+<noscript>This page needs JavaScript. Please allow scripts, or run
+<code>attnlens explain</code> in a terminal.</noscript>
 {%app_entry%}
 <footer>{%config%}{%scripts%}{%renderer%}</footer>
 </body>
@@ -54,12 +54,14 @@ _INDEX: Final = """<!DOCTYPE html>
 """
 
 _REMOVED_PAGES: Final = {
-    "compare": "What if, on the page of a ball, shows a ball before and after a change.",
-    "recordings": "To compare recordings, load both with attnlens.load_recording and subtract.",
-    "models": "attnlens describe and attnlens trace write a model's equations and numbers.",
+    "compare": "To compare a ball before and after a change, use the What if form on the ball's "
+    "page.",
+    "recordings": "To compare two recordings, load both with attnlens.load_recording, and "
+    "subtract one from the other.",
+    "models": "To see a model's equations and numbers, run attnlens describe or attnlens trace.",
     "corpus": "To read a corpus, open its Parquet files with DuckDB or pandas.",
 }
-"""Pages that existed in earlier versions, each with a sentence that names its replacement."""
+"""Maps each removed page of earlier versions to a sentence that names a replacement."""
 
 
 def create_app(
@@ -73,8 +75,8 @@ def create_app(
     """Build the dashboard's app.
 
     Args:
-        host: the address to listen on. If it is a loopback address, only requests to a loopback
-            name are accepted.
+        host: the address to listen on. On a loopback address, requests to other host names are
+            refused.
         public: whether uploads are refused.
     """
     folder, scripts = modules()
@@ -112,7 +114,7 @@ def create_app(
         State("page-key", "data"),
     )
     def draw_page(path: str | None, current: str | None) -> tuple[html.Div, str]:
-        """Draw the page of an address. All balls of a match share one page."""
+        """Draw the page for an address. All balls of a match share one page."""
         key = page_key(path or "/")
         if key == current:
             raise PreventUpdate
@@ -127,7 +129,6 @@ def create_app(
         prevent_initial_call=True,
     )
     def find(text: str | None, path: str | None) -> tuple[list[html.Option], Any, Any]:
-        """Search players and matches by name, and open the chosen result."""
         key = page_key(path or "/").partition("/")[2]
         hits = search_hits(matches, functions.people, str(text or ""), key)
         chosen = next((hit for hit in hits if hit["text"] == text), None)
@@ -137,7 +138,6 @@ def create_app(
 
     @server.after_request
     def set_page_status(response: Response) -> Response:
-        """Set status 404 or 410 if the page says that the address does not exist."""
         if request.endpoint == "/<path:path>" and request.method == "GET":
             key = page_key(request.path)
             response.status_code = page_of(key, functions, matches, recordings, public)[1]
@@ -184,7 +184,7 @@ def is_call(body: Any, callbacks: Data) -> bool:
 
 
 def page_key(path: str) -> str:
-    """Return the key of the page at an address. All balls of a match have the same key."""
+    """Return the key of the page for an address. All balls of a match have the same key."""
     kind, *rest = [part for part in path.split("/") if part] or [""]
     if kind == "match" and rest:
         return f"{'ball' if len(rest) > 1 else 'story'}/{rest[0]}"
@@ -206,8 +206,8 @@ def page_of(
         item = matches.get(name)
         if item is None:
             return not_found_page(
-                "This match is not open, or no longer open. Uploaded files are kept only "
-                "for a while: upload the file again."
+                "This match is not open. Uploaded files are kept only for a limited time. Upload "
+                "the file again."
             ), 404
         if kind == "story":
             return story_page(item, functions.models), 200
@@ -218,9 +218,7 @@ def page_of(
         recording = recordings.get(name)
         if recording is not None:
             return recording_page(recording), 200
-        return not_found_page(
-            "This recording is not open, or no longer open. Upload it again."
-        ), 404
+        return not_found_page("This recording is not open. Upload the file again."), 404
     if kind in _REMOVED_PAGES:
         return not_found_page(_REMOVED_PAGES[kind]), 410
     return not_found_page("This page does not exist."), 404
@@ -291,9 +289,9 @@ def frame(*, public: bool, heads: bool) -> html.Div:
 
 
 def modules() -> tuple[str, Data]:
-    """Return the URL of the scripts' folder, and the texts of the scripts by name.
+    """Return the URL of the scripts' folder, and a mapping from script names to texts.
 
-    The folder's name is a hash of the texts. Changed scripts therefore have a new URL, and browsers
+    The folder's name is a hash of the texts. Changed scripts therefore get a new URL, and browsers
     can cache each URL permanently.
     """
     assets = [*(files("attnlens.dashboard") / "assets").iterdir()]
@@ -305,6 +303,6 @@ def modules() -> tuple[str, Data]:
 
 
 def _links(folder: str, names: Data) -> str:
-    """Return HTML links that load the first script and, in parallel, the scripts it imports."""
+    """Return HTML that loads the main script and, in parallel, the scripts that it imports."""
     preloaded = [f'<link rel="modulepreload" href="{folder}/{name}">' for name in sorted(names)]
     return "\n".join([*preloaded, f'<script type="module" src="{folder}/main.js"></script>'])

@@ -1,7 +1,8 @@
-"""Keep the open matches and recordings, by their key in the URL.
+"""Keep the open matches and recordings under the keys in their URLs.
 
 Files named on the command line stay open. The key of an upload is a hash of its name and content.
-Uploads are not listed on any page. If space runs out, the least recently used uploads are dropped.
+Uploads are not listed on any page. When the uploads exceed a limit, the least recently used uploads
+are dropped.
 """
 
 from __future__ import annotations
@@ -33,11 +34,11 @@ class BusyError(Exception):
 
 
 class Followed(Protocol):
-    """A match whose file is read again whenever the file grows.
+    """A match that is read again whenever the match file grows.
 
     Attributes:
         as_of: the time when the last valid state was read, in seconds since 1970.
-        trouble: one line that says why the file is no longer valid, or ``None``.
+        trouble: one line that says why the file is no longer valid; ``None`` for a valid file.
     """
 
     as_of: float
@@ -54,11 +55,11 @@ class Functions:
     Attributes:
         read: returns the match in the file at a path. Raises `AttnlensError`.
         match: returns the data of a match without its balls.
-        people: returns the players of a match, with the first ball that each of them faced or
+        people: returns the players of a match, each with the first ball that the player faced or
             bowled.
         story: returns the ``html`` of a match's story. The arguments are the match, whether to test
-            claims, the model, a function that returns the URL of a ball by innings and index, and a
-            function to call between steps.
+            claims, the model, a function that maps an innings and a ball to a URL, and a function
+            to call between steps.
         innings: returns every ball of an innings (`attnlens.cricket.explain.innings_data`), and the
             ``scores`` before each ball as HTML. The arguments are the match, the innings and the
             model.
@@ -69,13 +70,12 @@ class Functions:
             why. The arguments are the match and the model.
         what_if: returns the answer to a what-if question as HTML. The arguments are the match, the
             innings, the ball, the model and the changes.
-        texts: for each file name such as ``prompt.txt``, a function that converts an explanation to
-            the text of that file.
+        texts: maps each file name, such as ``prompt.txt``, to a function that converts an
+            explanation to the text of the file.
         page: returns a page of heat maps. The arguments are the path and the name of a recording.
         models: the names of the available models, the default first.
-        heads: the HTML page of each head, under the head's name such as ``whole-0``, and the page
-            of all heads under ``""``; ``None`` if the command line names no file written by
-            ``attnlens lab heads --json``.
+        heads: maps the name of each head, such as ``whole-0``, to the head's HTML page, and ``""``
+            to the page of all heads. ``heads`` is ``None`` without the option ``--heads``.
     """
 
     read: Callable[[str], Match]
@@ -94,21 +94,21 @@ class Functions:
 
 _MAX_UPLOADS: Final = 64
 _MAX_UPLOADED_CHARACTERS: Final = 32_000_000
-"""The largest total size of all uploads as text.
+"""The largest total size of all uploads, in characters of text.
 
 A match needs about four times as much memory as its text.
 """
 _PIECE_BYTES: Final = 1 << 16
 _MAX_READERS: Final = 2
-"""The most uploads that are read at the same time.
+"""The maximum number of uploads that are read at the same time.
 
-The server refuses further uploads, and the browser sends them again later.
+The server refuses further uploads. The browser sends a refused upload again later.
 """
 _UNSAFE_CHARACTERS: Final = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 Content = TypeVar("Content", "Match", str)
-"""A match, or the HTML page of a recording."""
+"""The content of an item: a match, or the HTML page of a recording."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,10 +118,11 @@ class LibraryItem(Generic[Content]):
     Attributes:
         key: the item's name in the address.
         summary: the match's plain data, or the recording's name.
-        sample: whether this is the simulated match, which is open if the command line names no
+        sample: whether this is the simulated match, which opens when the command line names no
             file.
-        followed: an object that reads the match again as its file grows, or ``None``.
-        version: a text that differs after each change, even after a restart of the server.
+        followed: an object that reads a growing match file again, or ``None`` for other files.
+        version: a random text that is different for each state of a followed match; empty for other
+            items.
         size: the size of an upload in characters.
     """
 
@@ -140,7 +141,7 @@ def safe_name(text: str) -> str:
 
 
 class Library(ABC, Generic[Content]):
-    """Open items by key."""
+    """The open items, by key."""
 
     def __init__(self, functions: Functions) -> None:
         self._functions = functions
@@ -151,11 +152,11 @@ class Library(ABC, Generic[Content]):
 
     @abstractmethod
     def _size(self, content: Content) -> int:
-        """Return the number of characters that the content has as text."""
+        """Return the size of the content in characters."""
 
     @abstractmethod
     def _read(self, path: str, name: str) -> tuple[Content, Data]:
-        """Return a file's content and its summary. Errors of the reader are raised unchanged."""
+        """Return the content of a file and a summary. Raise errors of the reader unchanged."""
 
     @property
     def permanent(self) -> list[LibraryItem[Content]]:
@@ -163,9 +164,7 @@ class Library(ABC, Generic[Content]):
         return list(self._permanent.values())
 
     def get(self, key: str) -> LibraryItem[Content] | None:
-        """Return the item with this key, or ``None`` if the item was never open or has been
-        dropped.
-        """
+        """Return the item with this key, or ``None`` if there is no such item."""
         with self._lock:
             if key in self._uploaded:
                 self._uploaded.move_to_end(key)
@@ -185,14 +184,14 @@ class Library(ABC, Generic[Content]):
         """Open an uploaded file.
 
         Raises:
-            AttnlensError: the file cannot be read, or it is too large to be kept open.
+            AttnlensError: the file cannot be read, or is too large to be kept open.
             BusyError: too many uploads are being read.
         """
         name = os.path.basename(name.replace("\\", "/"))
         digest, short = hashlib.sha256(name.encode("utf-8", "replace") + b"\0"), safe_name(name)
         with tempfile.TemporaryDirectory(prefix="attnlens-") as folder:
             path = Path(folder) / short
-            # The file is read in pieces, so that a server thread never needs memory for all of it.
+            # The file is read in pieces, so that no server thread needs memory for a whole file.
             with path.open("wb") as file:
                 while piece := stream.read(_PIECE_BYTES):
                     digest.update(piece)
@@ -210,7 +209,7 @@ class Library(ABC, Generic[Content]):
         if size > _MAX_UPLOADED_CHARACTERS:
             remedy = "open it from the terminal: attnlens dashboard FILE"
             raise InputError(
-                "is too large for an upload to be kept open", path=short, remedy=remedy
+                "is too large to be kept open after the upload", path=short, remedy=remedy
             )
         item = LibraryItem(key, value, summary, size=size)
         with self._lock:
@@ -227,7 +226,7 @@ class Matches(Library["Match"]):
     """The open matches, by key.
 
     Attributes:
-        note: a remark about the matches that are named on the command line.
+        note: a remark about the matches named on the command line.
     """
 
     def __init__(self, functions: Functions) -> None:
@@ -255,7 +254,7 @@ class Matches(Library["Match"]):
     def refreshed(self, key: str) -> LibraryItem[Match] | None:
         """Return the match with this key.
 
-        If the match is followed and its file has changed, read it again.
+        If the match is followed and its file has changed, read the file again.
         """
         with self._refreshing:
             item = self.get(key)

@@ -27,18 +27,18 @@ FILES: Final = {
     "explanation.json": "Everything (.json)",
     "balls.csv": "Past balls (.csv)",
 }
-"""The files offered for download on a ball's page."""
+"""The files that a ball's page offers for download."""
 
 
 def hyphenated(**attributes: str) -> dict[str, Any]:
-    """Return attributes with hyphens in their names: ``aria_label`` becomes ``aria-label``."""
+    """Replace underscores by hyphens in attribute names: ``aria_label`` becomes ``aria-label``."""
     return {name.replace("_", "-"): value for name, value in attributes.items()}
 
 
 def panel(
     name: str, title: str | None, *children: Component | None, beside: Component | None = None
 ) -> html.Section:
-    """Build a section of a page. ``beside`` is a component next to the heading."""
+    """Build a section of a page. The component ``beside`` is placed next to the heading."""
     heading = title and html.Div([html.H2(title, id=f"{name}-title"), beside], className="heading")
     named = {"aria_labelledby": f"{name}-title"} if title else {}
     return html.Section([heading, *children], id=name, className="panel", **hyphenated(**named))
@@ -69,7 +69,7 @@ def not_found_page(text: str) -> html.Div:
 
 
 def match_link(item: LibraryItem[Match]) -> str:
-    """Return the URL of a match's first page, which is the story of the match."""
+    """Return the URL of a match's first page, which shows the story of the match."""
     return f"/match/{quote(item.key)}"
 
 
@@ -89,7 +89,6 @@ def recording_link(item: LibraryItem[str]) -> str:
 
 
 def _facts(item: LibraryItem[Match], *more: str) -> str:
-    """Return one line with the facts in ``more``, followed by the match's event, date and venue."""
     facts = [*more, *(item.summary[name] for name in ("event", "date", "venue"))]
     return " · ".join(on_one_line(fact) for fact in facts if fact)
 
@@ -101,7 +100,7 @@ def _score(innings: Data) -> Page:
 
 def _match_card(item: LibraryItem[Match]) -> html.Li:
     rows: list[Component] = [html.Span(_score(innings)) for innings in item.summary["innings"]]
-    sample = ("A sample: an invented match",) if item.sample else ()
+    sample = ("A sample: a simulated match",) if item.sample else ()
     facts = html.Span(_facts(item, *sample), className="quiet")
     parts = [*(rows or [html.B(item.summary["title"])]), item.summary["result"], facts]
     href = match_link(item) if item.followed is None else last_ball_link(item)
@@ -109,8 +108,8 @@ def _match_card(item: LibraryItem[Match]) -> html.Li:
 
 
 _LEAD: Final = (
-    "Open a match to see who won and where it turned. Then see, ball by ball, where the model "
-    "looked, and how hiding those balls changes its forecast."
+    "Open a match to see who won and where the match turned. For each ball, see which past balls "
+    "the model looked at, and how hiding these balls changes the forecast."
 )
 
 
@@ -125,7 +124,7 @@ def home_page(matches: Matches, *, public: bool) -> html.Div:
 
 
 def heads_page(head: str) -> html.Div:
-    """Build the page of one head or of all heads. The page's script requests the content."""
+    """Build the page of one head or of all heads. A script requests the content."""
     return shown("heads", [html.Div(id="story")], head=head)
 
 
@@ -163,7 +162,6 @@ def _button(text: str, label: str, **data: str) -> html.Button:
 
 
 def _ways(item: LibraryItem[Match], models: tuple[str, ...]) -> html.Div:
-    """Build the links to the story, the innings and the balls of a match."""
     innings = [
         html.Button(_score(row), type="button", **hyphenated(data_innings=str(row["number"])))
         for row in item.summary["innings"]
@@ -173,7 +171,7 @@ def _ways(item: LibraryItem[Match], models: tuple[str, ...]) -> html.Div:
     field = dcc.Input(type="text", name="ball", placeholder="ball 47 or 7.2", autoComplete="off")
     options = [html.Option(PurePath(model).name, value=model) for model in models]
     choice = html.Label(["Model ", html.Select(options, id="model")]) if len(models) > 1 else None
-    steps = [_button("◀", "the ball before", data_step="-1"), play]
+    steps = [_button("◀", "the previous ball", data_step="-1"), play]
     steps += [_button("▶", "the next ball", data_step="1")]
     go_to = html.Form([field, html.Button("Go", type="submit")], id="go-to")
     story = dcc.Link("◂ Match", href=match_link(item), className="button")
@@ -181,14 +179,12 @@ def _ways(item: LibraryItem[Match], models: tuple[str, ...]) -> html.Div:
 
 
 def _empty(name: str) -> html.Div:
-    """Build an empty element, which the page's script fills."""
+    """Build an empty element. The page's script fills the element."""
     return html.Div(id=name)
 
 
 def ball_page(item: LibraryItem[Match], models: tuple[str, ...]) -> html.Div:
-    """Build the page of a ball: the score, the innings, the forecast with its reasons, and the
-    attention of each head.
-    """
+    """Build the page of a ball: its score, innings, forecast, reasons and attention heads."""
     is_live = item.followed is not None
     ways = _ways(item, models)
     files = [
@@ -203,7 +199,7 @@ def ball_page(item: LibraryItem[Match], models: tuple[str, ...]) -> html.Div:
         ),
         panel("hide", "Effect of hiding past balls", _empty("hidden")),
         panel("words", "In words", _empty("narrative")),
-        panel("reasons", "Why it differs from usual", _empty("groups")),
+        panel("reasons", "Differences from the usual forecast", _empty("groups")),
         panel("what-if", "What if", html.Form(id="what-if-form"), _empty("what-if-answer")),
     ]
     scale = html.Span(
@@ -212,7 +208,7 @@ def ball_page(item: LibraryItem[Match], models: tuple[str, ...]) -> html.Div:
     )
     heads = panel(
         "heads",
-        "Heads, by their share of the past balls' effect",
+        "Heads, sorted by share of the effect of past balls",
         _empty("maps"),
         html.Div(id="head", hidden=True),
         beside=scale,
@@ -242,7 +238,8 @@ _KEY: Final = html.P(
     className="quiet key",
 )
 _USUAL: Final = html.P(
-    "│ usual at such a scoreboard; right: points from usual; ● what happened",
+    "│ usual probability at a similar scoreboard; right: difference in percentage points; ● actual "
+    "outcome",
     className="quiet",
 )
 _NO_RECORDING: Final = (

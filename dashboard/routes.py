@@ -37,7 +37,7 @@ from .serving import from_our_page
 if TYPE_CHECKING:
     from attnlens.cricket.match.match import Match
 
-_NOT_OPEN: Final = "is not open, or no longer open; open or upload it again"
+_NOT_OPEN: Final = "is not open; open or upload the file again"
 
 
 def error_response(text: str, status: int) -> Response:
@@ -54,7 +54,7 @@ def plain_json(value: Any, status: int = 200) -> Response:
 
 
 def errors_as_json(make: Callable[..., Response]) -> Callable[..., Response]:
-    """Decorate a route to answer expected errors with one line of JSON instead of a traceback."""
+    """Decorate a route so that expected errors give one line of JSON instead of a traceback."""
 
     @wraps(make)
     def answer(*arguments: Any, **parameters: Any) -> Response:
@@ -94,7 +94,7 @@ def json_response(packed: bytes, *, lasting: bool = True) -> Response:
     Decompress the JSON if the client does not accept gzip.
 
     Args:
-        lasting: whether browsers may cache the response, because it will not change.
+        lasting: whether the response never changes, so that browsers may cache the response.
     """
     accepted = "gzip" in request.headers.get("Accept-Encoding", "")
     content = packed if accepted else gzip.decompress(packed)
@@ -115,13 +115,12 @@ def download(text: str, name: str, kind: str) -> Response:
 
 
 _MIN_COMPRESSED_BYTES: Final = 1400
-"""Smaller responses are not compressed, because they fit in one packet."""
+"""Responses below this size fit in one packet and are not compressed."""
 _TEXT_TYPES: Final = ("text/", "application/json", "application/javascript", "image/svg")
 
 
 @lru_cache(maxsize=64)
 def _compressed_once(content: bytes) -> bytes:
-    """Compress a script or a style sheet as far as possible, and cache the result."""
     return gzip.compress(content, 9, mtime=0)
 
 
@@ -170,7 +169,7 @@ def add_recordings(server: Flask, recordings: Recordings) -> None:
         if item is None:
             return Response(f"this recording {_NOT_OPEN}\n", 404, mimetype="text/plain")
         policy = _POLICY.search(item.value)
-        assert policy is not None, "a page of a recording has a policy of its own"
+        assert policy is not None, "a page of a recording has its own policy"
         response = Response(item.value, mimetype="text/html")
         response.headers["Content-Security-Policy"] = (
             f"{html.unescape(policy[1])}; frame-ancestors 'self'"
@@ -185,10 +184,10 @@ _MAX_SEARCH_CHARACTERS: Final = 160
 def search_hits(
     matches: Matches, people: Callable[[Match], list[Data]], text: str, first: str = ""
 ) -> list[Data]:
-    """Return the players and matches whose names contain all words of ``text``, with their URLs.
+    """Return the players and matches whose names contain all words of ``text``, with URLs.
 
     Args:
-        first: the key of the match whose players are listed first.
+        first: the key of the match whose results come first.
     """
     words = text[:_MAX_SEARCH_CHARACTERS].casefold().split()
     current = matches.get(first)
@@ -216,10 +215,7 @@ def add_match_routes(
     """Add the routes of a match."""
 
     def of_open_match(make: Callable[..., Response]) -> Callable[..., Response]:
-        """Decorate a route to receive the match with its key.
-
-        If that match is not open, answer 404.
-        """
+        """Pass the match with the URL's key to a route, or answer 404 if no such match is open."""
 
         @wraps(make)
         def answer(key: str, **parameters: Any) -> Response:
@@ -237,10 +233,7 @@ def add_match_routes(
     def respond(
         item: LibraryItem[Match], make: Callable[..., Data], *arguments: Any, urgency: int = FIRST
     ) -> Response:
-        """Return the cached result of ``make``.
-
-        By default, ``make`` runs before any tests of balls.
-        """
+        """Return the cached result of ``make``. By default, ``make`` runs before tests of balls."""
         model = chosen_model()
         key = (make, item.key, item.version, *arguments, model)
         work = partial(make, item.value, *arguments, model)
@@ -251,7 +244,6 @@ def add_match_routes(
         return item.key, item.version, *ball, chosen_model(), request.args.get("outcome")
 
     def explained(item: LibraryItem[Match], innings: int, ball: int) -> bytes:
-        """Return a ball's explanation as compressed JSON."""
         model, outcome = chosen_model(), request.args.get("outcome")
         return answers.get(
             ball_key(item, innings, ball),
@@ -293,7 +285,6 @@ def add_match_routes(
     @server.get("/heads.json")
     @errors_as_json
     def heads() -> Response:
-        """Return the page that describes one head over many matches, or the page of all heads."""
         html = (functions.heads or {}).get(request.args.get("head", ""))
         if html is None:
             return error_response("there is no head of this name", 404)
@@ -302,7 +293,6 @@ def add_match_routes(
     @server.get("/data/<key>/<int:innings>/<int:ball>/place.json")
     @of_open_match
     def queue_position(item: LibraryItem[Match], innings: int, ball: int) -> Response:
-        """Return the number of jobs that run before the explanation of a ball."""
         return plain_json({"before": answers.position(ball_key(item, innings, ball))})
 
     @server.get("/live/<key>.json")
@@ -352,7 +342,6 @@ def add_match_routes(
 
 
 def _csv(data: Data) -> str:
-    """Return the past balls of an explained ball as CSV."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     columns = ["index", "label", "batter", "bowler", "outcome", "runs", "attention"]

@@ -1,10 +1,10 @@
 """Serve the app with limits on threads and connections, and with a security policy.
 
-Pages load nothing from other servers. Inline scripts do not run, except Dash's scripts, which the
-policy allows by their hashes. A server on a loopback address refuses requests to other host names.
-Another site can therefore not reach the server by pointing its own host name at it (DNS rebinding).
-Requests from pages of other sites are refused before any work is done. Other sites can link to a
-page but cannot use it in any other way.
+Pages load nothing from other servers. The only inline scripts that run are Dash's scripts, which
+the policy allows by their hashes. A server on a loopback address refuses requests to other host
+names. The refusal prevents DNS rebinding, in which another site points its own host name at the
+server. Requests from pages of other sites are refused before any work is done. Other sites can only
+link to a page.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from waitress.server import TcpWSGIServer
 
 _OWN_HEADER: Final = "X-Attnlens"
-"""A header that a form on another site cannot send.
+"""A request header that no HTML form on another site can send.
 
 Requests that upload a file or ask a question must have this header.
 """
@@ -77,7 +77,7 @@ def protect(app: Dash, host: str) -> None:
     def refuse_foreign() -> Response | None:
         if not any_name and not is_loopback(_host_name(request)):
             return Response(
-                "attnlens: the host name of this request is not served\n",
+                "attnlens: this server does not serve the host name of the request\n",
                 403,
                 mimetype="text/plain",
             )
@@ -101,7 +101,6 @@ def protect(app: Dash, host: str) -> None:
 
 
 def _host_name(incoming: Request) -> str:
-    """Return the host name in the request, without the port."""
     host = incoming.host
     if host.startswith("["):
         return host[1:].partition("]")[0]
@@ -109,10 +108,11 @@ def _host_name(incoming: Request) -> str:
 
 
 def _from_elsewhere(incoming: Request) -> bool:
-    """Return whether a page of another site sent the request, according to the browser's headers.
+    """Return whether the browser's headers say that a page of another site sent the request.
 
-    Another port of this machine counts as another site. Browsers do not send ``Sec-Fetch-Site`` to
-    another machine without TLS, but they usually send ``Origin`` or ``Referer``.
+    Another port of this machine counts as another site. Over plain HTTP, browsers send
+    ``Sec-Fetch-Site`` only to their own machine. Browsers usually send ``Origin`` or ``Referer`` to
+    other machines too.
     """
     site = incoming.headers.get("Sec-Fetch-Site")
     if site is not None:
@@ -127,7 +127,7 @@ def from_our_page(incoming: Request) -> bool:
 
 
 THREADS: Final = 48
-"""The number of server threads. Most of them wait for the one thread that runs the model."""
+"""The number of server threads. Most threads wait for the thread that runs the model."""
 _MAX_CONNECTIONS: Final = 1000
 _IDLE_SECONDS: Final = 30
 """The time in seconds after which an idle connection is closed."""
@@ -136,12 +136,10 @@ MAX_BODY_BYTES: Final = 32_000_000
 MAX_REQUEST_BYTES: Final = 1_000_000
 """The largest body of a request that is not an upload."""
 MAX_ARRIVING_BYTES: Final = 4 * MAX_BODY_BYTES
-"""The largest size of all bodies that are being received or read at the same time."""
+"""The largest total size of the bodies of all requests that are in progress."""
 
 
 class _Refusal(Error):  # type: ignore[misc]  # waitress has no types
-    """An error response with one line of text as JSON."""
-
     def __init__(self, status: HTTPStatus, text: str) -> None:
         super().__init__(text)
         self.code, self.reason = status.value, status.phrase
@@ -198,7 +196,7 @@ class _Channel(HTTPChannel):  # type: ignore[misc]
 
 
 class LowerCaseHost:
-    """A WSGI app that converts the host name to lower case for another app."""
+    """A WSGI app that converts the host name of a request to lower case for another app."""
 
     def __init__(self, app: WSGIApplication) -> None:
         self.app = app
@@ -209,7 +207,7 @@ class LowerCaseHost:
 
 
 def listen(app: Dash, host: str, port: int, *, public: bool = False) -> TcpWSGIServer:
-    """Return a server that is bound to its port. Its ``run`` method starts to serve.
+    """Return a server that is bound to its port. Call the server's ``run`` method to serve.
 
     Raises:
         InputError: the port is in use, or the address does not belong to this machine.

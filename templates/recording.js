@@ -592,7 +592,7 @@ function wire() {
 }
 async function start() {
   if (!records.length) return;
-  if (typeof DecompressionStream === "undefined") throw new Error("this browser cannot unpack them");
+  if (typeof DecompressionStream === "undefined") throw new Error("this browser cannot decompress them");
   state.call = records[0].call;
   at("view").hidden = false; // before drawing, because a hidden element has no size
   try {

@@ -17,8 +17,8 @@ SHORT = (
     "but nothing in the file says why",
     "innings 2, ball 0.3: ends after 0.3 overs with 1 wicket down, "
     "but nothing in the file says why",
-    "innings 2: the target is to be made in 8.1 overs, but the first side had 1, and no method is "
-    "stated",
+    "innings 2: the target must be reached in 8.1 overs, but the first side had 1, and no method "
+    "is stated",
 )
 """What is doubted of so small a match."""
 

@@ -148,7 +148,7 @@ def test_bounds_are_reached() -> None:
     assert low == pytest.approx(stats.entropy([0.4, 0.4, 0.2]))
     assert high == pytest.approx(stats.entropy([0.4, *[0.1] * 6]))
     assert np.isnan(entropy_bounds(np.zeros(2), np.array(0.0), 7)).all()
-    with pytest.raises(InputError, match="3 weights were kept of 2 keys"):
+    with pytest.raises(InputError, match="3 weights were given for 2 keys"):
         entropy_bounds(np.zeros(3), np.array(0.0), 2)
 
 

@@ -154,7 +154,7 @@ def test_a_function_gives_the_model(attnlens_here: Here) -> None:
     assert data["inputs"][0]["items"][3] == "step 3"
     assert data["target"].startswith("class ")
     for name, told in (
-        ("one", "returned int instead of a tuple of two or three; return (model, inputs)"),
+        ("one", "returned int instead of two or three values; return (model, inputs)"),
         ("fails", "raised ValueError: no such file"),
         ("nothing", "has no function nothing"),
     ):

@@ -34,7 +34,7 @@ from attnlens.files import system_remedy, written_beside
 from attnlens.reference.checkpoint import write_checkpoint
 
 ON_LINUX = sys.platform.startswith("linux")
-NO_ROOM = "cannot be written (No space left on device); make room on the disk, or write to another"
+NO_ROOM = "cannot be written (No space left on device); free space on the disk, or write to another"
 NOBODY = 65534
 LONGEST_WAIT = 120.0
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals, rights and mounts of Unix")
@@ -169,7 +169,7 @@ def test_what_may_not_be_read_is_skipped_or_said_to_be_so(
     for path in (source / "closed", recording):
         path.chmod(0)
         os.chown(path, NOBODY, NOBODY)
-    told = "Permission denied; check its permissions and the disk it is on"
+    told = "Permission denied; check the file permissions and the disk"
     status, said = ended(process(*without_rights, *command("match", source)))
     assert (status, told in said, said.count("\n")) == (2, True, 1)
     skipping = command("match", "--on-error", "skip", source)
@@ -345,7 +345,7 @@ def test_pipes_are_neither_waited_for_nor_replaced(attnlens_here: Here) -> None:
     if Path("/dev/stdout").exists():
         status, said = ended(process(*command("schema", "--out", "/dev/stdout")))
         words = "is a device or a pipe, which the output would replace"
-        remedy = "leave --out out and redirect stdout"
+        remedy = "omit --out and redirect stdout"
         assert (status, said) == (2, f"attnlens: /dev/stdout: {words}; {remedy}\n")
     assert attnlens_here.files() == ["pipe"]
 

@@ -356,15 +356,13 @@ def test_no_p_comes_out_of_what_is_no_number() -> None:
     usual = {MODEL: dict.fromkeys(ITEMS, (math.nan, 1.0))}
     trial: Trial[Claim] = Trial({MODEL: AblationSite(GOOD, ITEMS)}, seed=0, usual=usual)
     message = refused(InputError, trial.compare, [claim(103)])
-    assert "is not a finite number; make every usual effect larger than 0" in message
+    assert "is not a finite number; make every mean in usual finite" in message
 
 
 def test_one_claim_of_a_family_is_first() -> None:
     both = [claim(103, first=True), claim(104, first=True)]
     message = refused(InputError, gather, GOOD, both, EVERY, items=ITEMS)
-    assert (
-        "more than one claim is marked as tested first; mark at most one claim as first" in message
-    )
+    assert "more than one claim has first=True; set first=True for at most one claim" in message
     both[1] = claim(103, first=True, site="head")
     assert len(gather(GOOD, both, EVERY, items=ITEMS, heads={"head": GOOD}).tests) == 2
 

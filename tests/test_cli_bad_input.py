@@ -46,7 +46,7 @@ NO_MATCHES = [
     (
         "returns.csv",
         lambda sample: b"\r".join(sample.read_bytes().splitlines()),
-        "returns.csv:1: its lines end in a carriage return only; save it with",
+        "returns.csv:1: each line ends with only a carriage return; save the file with",
     ),
 ]
 
@@ -143,7 +143,7 @@ def test_a_device_is_never_replaced(attnlens_here: Here) -> None:
     line = complaint(attnlens_here, "schema", "--out", "/dev/null")
     assert (
         line == "/dev/null: is a device or a pipe, which the output would replace; "
-        "leave --out out and redirect stdout"
+        "omit --out and redirect stdout"
     )
     assert not Path("/dev/null").is_file()
 

@@ -96,7 +96,7 @@ def test_a_full_disk_is_one_line(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert done.stderr == (
         b"attnlens: stdout: cannot be written or read (No space left on device); "
-        b"make room on the disk, or write to another disk\n"
+        b"free space on the disk, or write to another disk\n"
     )
 
 

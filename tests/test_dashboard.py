@@ -257,7 +257,7 @@ def test_clicking_and_dragging_the_innings_and_playing_it(page: Any, server: Ser
     assert ball(page) == 47
     field.fill("900")
     page.keyboard.press("Enter")
-    expect(page.locator("#toast")).to_have_text("there is no ball 900; 1 to 125")
+    expect(page.locator("#toast")).to_have_text("there is no ball 900; enter 1 to 125")
 
 
 def test_a_claim_lights_its_balls_everywhere(page: Any, server: Server) -> None:
@@ -340,15 +340,15 @@ def test_a_match_that_is_being_played_grows_on_the_page(
         with path.open("a", encoding="utf-8") as file:
             file.write(lines[32])
         expect(page.locator(".slider")).to_have_attribute("aria-valuemax", "32")
-        expect(page.locator("#toast")).to_contain_text("a new ball has come")
+        expect(page.locator("#toast")).to_contain_text("a new ball was bowled")
         assert ball(page) == 1
         state = page.locator("#live")
-        expect(state).to_contain_text("Followed live; last change at")
+        expect(state).to_contain_text("Live; last change at")
         # What is no match any more leaves the page as it was.
         for broken, words in (
             ("".join(lines[:33]) + lines[33][:30], "the file may be cut short"),
             ("nothing to do with cricket\n", "not a match file"),
-            ("".join(lines[:12]), "live.csv: contains 11 balls now, fewer than the 32 before"),
+            ("".join(lines[:12]), "live.csv: now contains 11 balls, but contained 32 balls before"),
         ):
             path.write_text(broken, encoding="utf-8")
             expect(state).to_contain_text(words)

@@ -379,7 +379,7 @@ def test_all_uploads_together_are_bounded(monkeypatch: pytest.MonkeyPatch) -> No
     assert len({item.key for item in items}) == 3
     assert [pages.get(item.key) for item in items] == [None, *items[1:]]
     with pytest.raises(
-        InputError, match=r"^4\.txt: is too large for an upload to be kept open; open it from"
+        InputError, match=r"^4\.txt: is too large to be kept open after the upload; open it from"
     ):
         pages.upload("4.txt", io.BytesIO(b"x" * 101))
     many = [pages.upload(f"{number}", io.BytesIO()) for number in range(70)]

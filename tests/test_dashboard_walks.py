@@ -190,3 +190,23 @@ def test_a_page_outlives_its_server(new_page: Any, tmp_path: Path, sample_match_
         page.click("nav >> text=Recordings")
         at(page, "h1").to_have_text("Recordings")
         at(page, "#toast").to_have_text("")
+
+
+def test_a_busy_server_is_asked_again(
+    new_page: Any, tmp_path: Path, sample_match_path: Path
+) -> None:
+    page, answers = new_page(), 0
+
+    def busy(route: Any) -> None:
+        nonlocal answers
+        answers += 1
+        route.fulfill(status=503, body="{}")
+
+    with serving(tmp_path, sample_match_path) as server:
+        opened(page, server, explained=True)
+        page.route("**/data/**", busy)
+        page.keyboard.press("Home")
+        at(page, "#toast").to_have_text("the server is busy; trying again")
+        page.unroute("**/data/**")
+        at(page, "#toast").to_have_text("")
+        assert answers

@@ -25,7 +25,7 @@ EXAMPLES = re.findall(r"^## ([^\n]+)$(?:(?!^## ).)*?^```python\n.*?^```$", MODEL
 def test_the_figures_of_the_text_model_are_those_that_it_keeps() -> None:
     kept = TextModel.load().metadata["figures"]
     told = {"held_out": "held-out pairs"}
-    told["new_combinations"] = "held-out pairs of combinations never trained on"
+    told["new_combinations"] = "held-out pairs with combinations never seen in training"
     for name, words in told.items():
         assert AnswerAccuracy(**kept[name]).summary(words) in INSIDE
 

@@ -227,7 +227,7 @@ def test_without_training_matches_the_prior_is_the_checkpoints(
     assert answer.status == 0
     complaints = answer.err.splitlines()
     assert complaints[0].startswith("attnlens: left out logistic, boosted_trees: none")
-    assert complaints[1].startswith("attnlens: the prior is the checkpoint's own")
+    assert complaints[1].startswith("attnlens: the prior comes from the checkpoint")
     data = json.loads(answer.out)
     assert list(data["left_out"]) == BASELINES[1:]
     assert list(data["baselines"]) == ["prior"]
@@ -276,7 +276,7 @@ def test_the_page_fits_where_it_is_shown(
         page = evaluate(*files, "--baselines", "prior,logistic")
         assert max(map(len, page.splitlines())) <= int(width)
         assert "…" not in page
-        for words in ("model minus it", "Brier", "ECE", "top-1"):
+        for words in ("model minus baseline", "Brier", "ECE", "top-1"):
             assert words in page
         figures = re.findall(r"^  (model|prior|logistic) +(\d\.\d{4})", page, re.MULTILINE)
         assert sorted(name for name, _ in figures) == ["logistic", "model", "prior"]
@@ -291,7 +291,7 @@ def test_bad_usage_is_one_line(sources: Path, attnlens_here: Here) -> None:
         (("--baselines", "trees"), "'trees' is not a baseline; use prior, logistic"),
         (("--out", "no/where.json"), "its folder does not exist"),
         (("--until", "2024-01-06"), "no match was played from 2024-01-07 on"),
-        (("--from", "2025-01-01"), "no match was played within --from and --until"),
+        (("--from", "2025-01-01"), "no match was played between --from and --until"),
         (("--history", "nowhere.zip"), "nowhere.zip"),
     ):
         assert complaint in attnlens_here.refused("lab", "evaluate", later, *model, *words)

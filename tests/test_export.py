@@ -137,14 +137,14 @@ def test_other_options_into_the_same_folder_are_refused(
     [
         (
             ("a.csv", "b.csv", "--ball", "3"),
-            "several matches can be explained only into a folder; add --all --out DIR",
+            "the explanations of several matches need an output folder; add --all --out DIR",
         ),
         (
             ("a.csv", "--all", "--workers", "2"),
-            "--workers and --ray work only when the answers go to a folder",
+            "--workers and --ray work only when explanations are written to a folder",
         ),
         (("nothing.zip", "--all", "--out", "out"), "nothing.zip: no such file"),
-        ((".", "--all", "--out", "out"), "out: is inside a folder whose matches are read"),
+        ((".", "--all", "--out", "out"), "out: is inside a folder from which matches are read"),
     ],
 )
 def test_what_cannot_be_exported_is_said_in_one_line(

@@ -196,7 +196,7 @@ def test_the_page_is_one_screen(season: Path, attnlens_here: Here) -> None:
     page = attnlens_here.good(*words)
     assert len(page.splitlines()) < 40
     assert max(map(len, page.splitlines())) <= 100
-    for part in ("4 balls of 2 matches", "that of recency", "that of uniform attention"):
+    for part in ("4 balls of 2 matches", "minus Spearman of recency", "Spearman of uniform"):
         assert part in page
     assert page == attnlens_here.good(*words)
 

@@ -144,7 +144,7 @@ def test_each_new_ball_is_told_and_another_match_begins_anew(tmp_path: Path) -> 
     assert (first["bowled"], first["next"], first["waiting"]) == (
         [],
         None,
-        "the next ball begins an over, and the file does not name its bowler",
+        "the next ball begins an over, and the file does not name the bowler",
     )
     with path.open("a", encoding="utf-8") as file:
         file.write(LINES[38][:20])
@@ -172,9 +172,9 @@ def test_each_new_ball_is_told_and_another_match_begins_anew(tmp_path: Path) -> 
 def test_what_was_unlikely_is_not_told_as_impossible() -> None:
     ball = {"label": "7.4", "bowler": "A", "batter": "B", "actual": "nb"}
     said = _sentence({**ball, "probability": 0.0012, "likeliest": False})
-    assert said.endswith("had given <1%")
+    assert said.endswith("probability was <1%")
     likely = _sentence({**ball, "probability": 0.6, "likeliest": True})
-    assert likely.endswith("had given 60%, the likeliest outcome")
+    assert likely.endswith("probability was 60% (the likeliest outcome)")
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_what_was_unlikely_is_not_told_as_impossible() -> None:
         (["bad.csv", "--follow"], "bad.csv"),
         (
             ["match.csv", "--follow", "--ball", "47"],
-            "--follow explains only the ball that is not yet bowled",
+            "--follow explains only the next ball, which is not yet bowled",
         ),
         (["match.csv", "--follow", "--bowler", "X"], "so --bowler cannot be given"),
         (["match.csv", "--ball", "4", "--idle", "3"], "--idle works only with --follow"),
@@ -225,9 +225,9 @@ def test_a_followed_match_keeps_its_last_good_state_and_says_why(tmp_path: Path)
         ("no match at all\n", "match.csv: "),
         (None, "match.csv: the file no longer exists"),
         ("", "match.csv: the file is empty"),
-        ("".join(LINES[:1]), "match.csv: has a header and no deliveries"),
-        (NO_BALL, "match.csv: contains no ball any more"),
-        ("".join(LINES[:11]), "match.csv: contains 10 balls now, fewer than the 30 before"),
+        ("".join(LINES[:1]), "match.csv: has a header but no deliveries"),
+        (NO_BALL, "match.csv: no longer contains a ball"),
+        ("".join(LINES[:11]), "match.csv: now contains 10 balls, but contained 30 balls before"),
         (
             "".join(LINES[:31]).replace("Copperfield", "Elsewhere"),
             "match.csv: contains another match",

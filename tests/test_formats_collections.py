@@ -53,7 +53,8 @@ def test_matches_of_a_table_are_read_in_turn_or_chosen(table: Path, tmp_path: Pa
     assert ids(read_matches(f"{table}::c")) == ["c"]
     assert problem(f"{table}::x") == "season.csv: has no match 'x'; it has b, a, d, c"
     assert problem(table) == (
-        "season.csv: contains several matches ('b', 'a', ...); name one, such as season.csv::b; "
+        "season.csv: contains several matches ('b', 'a', ...); "
+        "choose one match, such as season.csv::b; "
         "`attnlens match` lists them"
     )
     member = f"{zipped(table.parent, tmp_path / 't.zip', 'deep/')}::deep/season.csv"
@@ -105,7 +106,7 @@ def test_folders_and_zips_are_read_in_order(tmp_path: Path) -> None:
             list(read_matches(source))
     assert read_match(f"{archive}::a.json").innings == matches[0].innings
     assert problem(archive) == (
-        "z.zip: this zip holds several match files; name one, such as z.zip::a.json"
+        "z.zip: this zip holds several match files; choose one file, such as z.zip::a.json"
     )
     assert problem(f"{archive}::x.json").endswith(
         "the zip contains no such file; list its files with unzip -l"
@@ -204,7 +205,7 @@ def test_paths_out_of_the_zip_are_refused(tmp_path: Path, name: str) -> None:
     archive = hostile_zip(tmp_path, name)
     before = sorted(tmp_path.iterdir())
     assert refusals(archive) == [
-        "the name of this file in the zip leads out of the zip, so it is not read"
+        "the name of this file leads out of the zip, so the file is not read"
     ]
     assert sorted(tmp_path.iterdir()) == before
     assert not (tmp_path.parent / "up.json").exists()
@@ -242,7 +243,7 @@ def test_links_are_refused(tmp_path: Path) -> None:
 def test_bombs_are_refused(tmp_path: Path, name: str) -> None:
     archive = hostile_zip(tmp_path, name, text="0" * (32 * 2**20))
     assert refusals(archive) == [
-        "unpacks to more than 300 times its size, which no match file does"
+        "unpacks to more than 300 times its size, so it is not a match file"
     ]
 
 

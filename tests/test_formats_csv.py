@@ -31,7 +31,7 @@ def test_csv2_cut_short_is_refused(tmp_path: Path, sample_match_path: Path) -> N
     path.write_text(text[:-40], encoding="utf-8")
     assert problem(path).startswith("cut.csv:50: this row has ")
     path.write_text(sample_rows(sample_match_path)[0], encoding="utf-8")
-    assert problem(path) == "cut.csv: has a header and no deliveries"
+    assert problem(path) == "cut.csv: has a header but no deliveries"
 
 
 def test_csv2_without_its_info_says_what_is_not_known(
@@ -51,7 +51,7 @@ def test_csv2_without_its_info_says_what_is_not_known(
     assert match.innings[1].target == whole.innings[1].target
     assert match.innings[0].deliveries[0].batter.id is None
     assert match.notes[0] == (
-        "there is no _info.csv file next to the match, so result, toss and ids are unknown"
+        "there is no _info.csv file for the match, so result, toss and ids are unknown"
     )
 
 
@@ -103,7 +103,7 @@ def test_a_file_too_large_to_hold_is_refused(
     large = tmp_path / "large.json"
     large.write_bytes(b"{" + b" " * 2**20)
     monkeypatch.setattr(files, "_MAX_BYTES", 2**20)
-    assert "larger than 1 MB, which no match file is" in problem(large)
+    assert "larger than 1 MB, which is too large for a match" in problem(large)
 
 
 HEAD = """version,1.3.0
@@ -251,7 +251,7 @@ def test_a_date_that_is_none_is_refused(tmp_path: Path) -> None:
 def test_a_table_without_line_ends_is_refused_quickly(tmp_path: Path) -> None:
     path = tmp_path / "m.csv"
     path.write_text(HEADER + row("1", "2023-10-05", "0.1") * 5000, encoding="utf-8")
-    assert "columns; its line may have no end" in problem(path)
+    assert "columns; the line may lack a line break" in problem(path)
 
 
 @pytest.mark.parametrize(

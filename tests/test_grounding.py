@@ -90,7 +90,7 @@ def test_what_is_wrong_is_told_with_what_the_facts_hold() -> None:
             {
                 "text": "What a year.",
                 "answer": "not read",
-                "what": "no number and no name that can be compared",
+                "what": "the statement has no number or name that can be compared",
                 "nearest": None,
                 "pointer": None,
             },
@@ -229,11 +229,14 @@ def here(attnlens_here: Here) -> Here:
 
 
 def test_the_command_tells_what_is_not_borne_out(here: Here) -> None:
-    assert here.good("check", "rivers.csv", "good.txt") == "1 of 1 statements read, 1 borne out\n"
+    assert (
+        here.good("check", "rivers.csv", "good.txt")
+        == "1 of 1 statements could be read, 1 borne out\n"
+    )
     told = here("check", "rivers.csv", "bad.md")
     assert (told.status, told.err) == (1, "")
     assert told.out.startswith(
-        "1 of 2 statements read, 0 borne out\n\nnot borne out: 1\n  The level at"
+        "1 of 2 statements could be read, 0 borne out\n\nnot borne out: 1\n  The level at"
     )
     assert 'number "2.87"; the data has 3.42 (/0/level_m)' in told.out
     data = json.loads(here("check", "rivers.csv", "bad.md", "--json").out)

@@ -103,7 +103,7 @@ def test_nothing_to_judge_on_is_said(
     damaged.write_text(old.read_text(encoding="utf-8").replace(",1,0.3,", ",1,x,", 1), "utf-8")
     with pytest.raises(MatchFileError, match=r"damaged\.csv:\d+: .*'x"):
         held_out(predictor, [damaged])
-    with pytest.raises(InputError, match="no match was played within --from and --until"):
+    with pytest.raises(InputError, match="no match was played between --from and --until"):
         held_out(predictor, [source], **FAR)
     with pytest.raises(InputError, match="swap --from and --until"):
         held_out(predictor, [source], **FAR, last=datetime.date(2080, 1, 1))

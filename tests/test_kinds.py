@@ -111,7 +111,7 @@ def test_ratings_are_stale_after_120_days(age: int, is_stale: bool) -> None:
     if is_stale:
         assert texts["stale_ratings"] == (
             f"the ratings of players and competitions are from {made.ratings.until}, {age} "
-            "days before this match; give the matches since then as history to update them"
+            "days before this match; to update the ratings, give the matches since then as history"
         )
         history = [dataclasses.replace(simulate_match(8), dates=(day - datetime.timedelta(1),))]
         dated = Timeline(made, history).predictor_for(match)

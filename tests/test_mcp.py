@@ -526,7 +526,7 @@ def test_over_http_to_this_machine_only(address: str) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("none",), "none: is not a folder; give folders of match files"),
+        (("none",), "none: is not a folder; give folders that contain match files"),
         (("--http", "--host", "0.0.0.0"), "can be reached from other machines"),
         (("none", "--http", "--host", "LOCALHOST"), "none: is not a folder"),
         (("--http", "--port", "0"), "'0' is not a number from 1 to 65535"),

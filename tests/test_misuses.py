@@ -200,8 +200,8 @@ def test_another_thread() -> None:
             pool.submit(model["there"], *inputs).result()
         return recording
 
-    assert "there: attention ran in another thread" in refused(NothingRecordedError, both, None)
-    told = "1 site ran and was not recorded: there: attention ran in another thread than the block"
+    assert "there: attention ran outside the thread" in refused(NothingRecordedError, both, None)
+    told = "1 site ran and was not recorded: there: attention ran outside the thread of the block"
     assert told in refused(IncompleteRecordingError, both, "here")
     both("here", include="here")
     # What was recorded here as well is not missed.
@@ -369,7 +369,7 @@ def test_threads_do_not_mix(model: Any, inputs: tuple[Tensor, ...], site: str) -
         with intervene(model, hide=key):
             assert torch.equal(model(*inputs), output)
     assert not torch.equal(first, second)
-    text = f"{site}: attention ran in another thread than the block"
+    text = f"{site}: attention ran outside the thread of the block"
     with ThreadPoolExecutor(1) as pool, told(text), intervene(model, hide=0):
         pool.submit(model, *inputs).result()
 

@@ -119,7 +119,7 @@ def test_an_innings_that_rain_ended_has_no_next_ball_once_another_has_begun() ->
     for balls in (31, 36):
         interrupted = cut(match, 1, balls)
         longer = dataclasses.replace(interrupted, innings=(*interrupted.innings, match.innings[1]))
-        with pytest.raises(BallNotFoundError, match="innings 2 came after it"):
+        with pytest.raises(BallNotFoundError, match="innings 2 has begun"):
             with_next_ball(longer, 1)
         made = with_next_ball(interrupted, 1, batter=Player("Abe Zed"), bowler=Player("Bo Zed"))
         assert made.innings[0].deliveries[balls:]
@@ -147,7 +147,7 @@ def test_nobody_bowls_two_overs_in_a_row_or_too_many() -> None:
     ]
     over = cut(match, 1, ends[0])
     before = over.innings[0].deliveries[-1].bowler
-    with pytest.raises(InputError, match=f"{before} also bowled the over before"):
+    with pytest.raises(InputError, match=f"{before} also bowled the previous over"):
         with_next_ball(over, 1, bowler=before)
     # Five-ball overs may come in twos.
     five = dataclasses.replace(over, balls_per_over=5)
@@ -176,7 +176,7 @@ def test_in_mid_over_another_bowler_is_told_and_the_one_before_refused() -> None
     )
     match = cut(simulate_match(3), 1, place)
     *_, before, _, last = match.innings[0].deliveries
-    with pytest.raises(InputError, match=f"{before.bowler} also bowled the over before"):
+    with pytest.raises(InputError, match=f"{before.bowler} also bowled the previous over"):
         with_next_ball(match, 1, bowler=before.bowler)
     for bowler, expected in (
         (last.bowler, []),

@@ -14,7 +14,7 @@ from command_line import Here
 from attnlens.cli.output import check_outputs
 from attnlens.errors import InputError
 
-READ = "is one of the matches that are read; write to another file"
+READ = "is one of the matches that this command reads; write to another file"
 
 
 @pytest.fixture

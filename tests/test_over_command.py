@@ -66,7 +66,7 @@ def test_the_first_over_a_drawn_one_and_one_without_evidence(
     attnlens_here: Here, sample: Path
 ) -> None:
     page = attnlens_here.good("over", sample, "--over", "0")
-    assert "no attention: no ball of this innings came before" in page
+    assert "no attention: this innings has no earlier ball" in page
     drawn = ("--temperature", "1.5", "--top-k", "4", "--no-evidence", "--seed")
     one, again, other = (document(attnlens_here, sample, "2:19", *drawn, s) for s in (1, 1, 2))
     assert one == again

@@ -335,7 +335,7 @@ def test_what_torch_does_not_see_is_named() -> None:
             hidden,
             "0: attention of Sequential ran, but the product of its weights and values was not",
         ),
-        (threaded, "0.mixer: attention ran in another thread"),
+        (threaded, "0.mixer: attention ran outside the thread"),
     ):
         model = nn.Sequential(part, ByHand())
         with pytest.raises(IncompleteRecordingError, match=re.escape(text)), record(model):

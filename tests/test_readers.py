@@ -115,18 +115,19 @@ def test_a_missing_target_is_worked_out_with_a_note(tmp_path: Path) -> None:
     del content["innings"][1]["target"]
     match = read_match(written(tmp_path, content))
     assert (match.innings[1].target, match.innings[1].target_balls) == (17, 120)
-    assert "innings 2 has no target in the file; 17 is used, one more than innings 1" in match.notes
+    note = "innings 2 has no target in the file; 17 is used, one more than the total of innings 1"
+    assert note in match.notes
     content["info"]["outcome"]["method"] = "D/L"
     match = read_match(written(tmp_path, content))
     assert (match.innings[1].target, match.innings[1].target_balls) == (None, None)
-    assert match.notes[-1] == "innings 2 has no target in the file, and D/L changed it"
+    assert match.notes[-1] == "innings 2 has no target in the file, but D/L changed the target"
 
 
 @pytest.mark.parametrize(
     ("version", "outcome"),
     [
         ("1.1.9", ()),
-        ("1.9.3", ("data version 1.9.3 is newer than 1.2 and was read as that version",)),
+        ("1.9.3", ("data version 1.9.3 is unknown; the file was read as version 1.2",)),
     ],
 )
 def test_versions_1_are_read(tmp_path: Path, version: str, outcome: tuple[str, ...]) -> None:
@@ -159,7 +160,7 @@ IN_A_DELIVERY: list[tuple[list[str | int], Any, str]] = [
     (["runs", "batter"], -4, "runs.batter is -4, not a number of runs"),
     (["runs", "total"], 9, "runs do not add up: 0 + 0 is not 9"),
     (["extras"], {"wides": 1}, "extras do not add up to runs.extras, 0"),
-    (["wickets"], {}, "wickets are not a list of kind, player_out and fielders"),
+    (["wickets"], {}, "wickets are not a list of objects with kind, player_out and fielders"),
     ([], None, "is missing, not an object"),
 ]
 
@@ -216,7 +217,7 @@ def test_places_that_hold_no_file_are_refused(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     assert problem(tmp_path / "folder") == (
         "folder: is a folder, not a match file; "
-        "name a file in it; `attnlens match` lists the matches"
+        "give a file in the folder; `attnlens match` lists the matches"
     )
     os.mkfifo(tmp_path / "pipe")
     assert problem(tmp_path / "pipe") == "pipe: is not a regular file"

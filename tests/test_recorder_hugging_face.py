@@ -148,7 +148,7 @@ def test_generation_gives_a_record_per_step() -> None:
     entries = recording.calls("transformer.h.0.attn")
     assert [entry.shape[-1] for entry in entries] == [6, 7, 8]
     assert not any(entry.weights[..., 1].any() for entry in entries)
-    told = r"the tensor of hide= fits the number of keys of only some calls"
+    told = r"the tensor of hide= has a wrong number of keys for some calls"
     with pytest.raises(InterventionError, match=told), intervene(model, hide=torch.arange(6) == 1):
         model.generate(IDS, **steps)
 
@@ -218,7 +218,7 @@ def test_a_kernel_that_cannot_be_seen_is_named() -> None:
     hidden.config._attn_implementation = "opaque"
     told = (
         "h.1.attn: attention of GPT2Model ran, but the product of its weights and values was not "
-        "seen (computed by 'opaque'?); if it has weights, load the model with "
+        "seen (computed by 'opaque'?); if the attention has weights, load the model with "
         "attn_implementation='sdpa' or 'eager'"
     )
     with pytest.raises(IncompleteRecordingError, match=re.escape(told)), record(model):

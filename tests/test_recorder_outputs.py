@@ -225,7 +225,7 @@ def test_weights_that_are_multiplied_twice() -> None:
     model = type("Other", (Layer,), {"forward": twice})("@").eval()
     with record(model, values=True, outputs=True, expected=1) as recording:
         model(X)
-    assert "values and outputs are those of the first product" in repr(recording)
+    assert "values and outputs come from the first product" in repr(recording)
     error = told("multiplied with several tensors")
     with error, intervene(model, outputs=lambda heads: heads * 0):
         model(X)

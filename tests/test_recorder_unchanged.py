@@ -95,7 +95,7 @@ def test_operators_exported_modules_and_scripts_are_seen_and_not_changed() -> No
             model(q, q, q)
         (entry,) = recording.records()
         assert abs(entry.weights.numpy() - reference(q, q)).max() < 2e-5
-    with told("no Python function of torch computes it"), intervene(script, hide=1):
+    with told("no Python function of torch computes the attention"), intervene(script, hide=1):
         script(q, q, q)
     with intervene(exported, hide=1) as changed:
         exported(q, q, q)

@@ -126,7 +126,7 @@ def tensor(name: str, value: Callable[[torch.Tensor], torch.Tensor]) -> Change:
 
 LIES: list[tuple[str, Change, str]] = [
     ("all", put("site", 3), "a site or a note is not text"),
-    ("all", put("call", -1), "a call or a row is not a whole number"),
+    ("all", put("call", -1), "a call or row number is not one of 0, 1, 2"),
     ("all", put("axes", [["query", None]]), "the axes have sizes"),
     ("all", put("axes", [[3, None]] * 4), "the name or the labels of axis"),
     ("all", put("notes", [1]), "a site or a note is not text"),

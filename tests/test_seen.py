@@ -61,10 +61,10 @@ def test_the_flag_is_for_matches_that_were_seen() -> None:
     made = small_predictor(matches=3)
     made = dataclasses.replace(made, card={**made.card, **dates})
     told = dataclasses.replace(made, trained_on=identities([MATCHES[0], MATCHES[3]]))
-    better = "its predictions look too good"
+    better = "the predictions look better than they are"
     assert said(MATCHES[0], told) == f"the model was trained on this match, so {better}"
     assert said(MATCHES[3], told) == (
-        f"the length of the model's training was chosen on this match, so {better}"
+        f"this match was used to choose the length of training, so {better}"
     )
     # Within the dates and of the kind, yet not among the matches.
     assert said(MATCHES[1], told) is None

@@ -73,7 +73,7 @@ def test_a_history_that_can_be_read_only_once_serves_every_call(
     over = attnlens.next_over(sample_match_path, over=3, evidence=False, history=history)
     alone = attnlens.Session(history=earlier).over(sample_match_path, over=3, evidence=False)
     assert over == alone.to_dict()
-    with pytest.raises(InputError, match="contains no match, or its iterator was already used up"):
+    with pytest.raises(InputError, match="contains no match, or is an exhausted iterator"):
         explained(sample_match_path, 9, iter(()))
 
 
@@ -121,7 +121,8 @@ def test_damaged_files_of_a_history_are_counted_and_told_every_time(
         archive.writestr("cut.json", whole[: len(whole) // 2])
         archive.writestr("swapped.json", whole.replace('"runs"', '"runz"'))
     said = (
-        "2 files of the history could not be read and did not update the ratings, such as past.zip"
+        "2 files of the history could not be read and did not update the ratings; first error: "
+        "past.zip"
     )
     attnlens_here.patch.setenv("XDG_CACHE_HOME", str(attnlens_here.folder / "kept"))
     asked = (sample_match_path, "--ball", 9, "--no-evidence", "--history", "past.zip")

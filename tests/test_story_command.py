@@ -71,7 +71,7 @@ def test_a_match_without_a_ball_is_told(place: Here) -> None:
     [
         ("none.csv", "none.csv: no such file"),
         ("match.csv --format card --out x.pdf", "x.pdf: a card can be written only as SVG or PNG"),
-        ("match.csv --out match.csv", "match.csv: is one of the matches that are read"),
+        ("match.csv --out match.csv", "match.csv: is one of the matches that this command reads"),
         ("match.csv --format pdf", "invalid choice: 'pdf'"),
     ],
 )

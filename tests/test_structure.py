@@ -78,7 +78,7 @@ def test_what_cannot_be_fitted_is_said(
     balls: tuple[Rows, Rows, list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     structures, effects, matches = balls
-    with pytest.raises(StructureError, match="of one match"):
+    with pytest.raises(StructureError, match="from one match"):
         structure_scores(structures[:3], effects[:3], matches[:3], 5)
     monkeypatch.setitem(sys.modules, "lightgbm", None)
     with pytest.raises(StructureError, match="lightgbm is not installed"):

@@ -82,6 +82,5 @@ def test_heads_that_share_keys_are_told_step_by_step() -> None:
     torch.testing.assert_close(weights.values.movedim(0, 1), expected)
     notation = attnlens.describe(model, **inputs).notation
     assert any(
-        "1 to 2 or 4" in line and "consecutive heads have the same share" in line
-        for line in notation
+        "1 to 2 or 4" in line and "consecutive heads use the same part" in line for line in notation
     )

@@ -183,7 +183,7 @@ def test_it_learns_what_no_single_word_gives_away(model: TextModel) -> None:
 
 def test_what_cannot_be_trained_on(tmp_path: Path) -> None:
     few = read_pairs(write_csv(tmp_path / "few.csv", toy_rows(8)))
-    with pytest.raises(InputError, match="pairs to train on, fewer than 10"):
+    with pytest.raises(InputError, match="pairs for training, but at least 10 are needed"):
         train_text(few)
     pairs = read_pairs(write_csv(tmp_path / "toy.csv", toy_rows(60)))
     with pytest.raises(InputError, match="a width of 32 is not divisible by 5 heads"):

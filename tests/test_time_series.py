@@ -125,7 +125,7 @@ def test_steps_of_an_encoder_and_a_decoder(kind: str) -> None:
     first = labelled["model.encoder.layers.0.self_attn"]
     assert cross.axes[-2].labels == steps(0, AHEAD) == ("t", "t+1", "t+2", "t+3", "t+4")
     assert first.axes[-1].labels == steps(CONTEXT)
-    assert "the token of a step contains the values 1, 3 steps before it" in first.notes
+    assert "the token of each step contains the values from 1, 3 steps earlier" in first.notes
     # A value that is changed is held by the tokens that the note says.
     changed = inputs["past_values"].clone()
     changed[0, -4] += 1e-3 * changed[0, -4].sign()

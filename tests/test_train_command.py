@@ -32,7 +32,7 @@ def test_settings_reach_the_model_and_the_card(attnlens_here: Here) -> None:
     ("words", "complaint"),
     [
         (("--set", "speed=3"), "there is no setting 'speed'; the settings are epochs"),
-        (("--set", "dropout"), "a setting is NAME=VALUE"),
+        (("--set", "dropout"), "write a setting as NAME=VALUE"),
         (("--set", "dropout=high"), "'high' is not a number"),
         (("--set", "dropout=1.5"), "dropout is between 0 and 0.9999"),
         (("--set", "epochs=2.5"), "epochs has type int"),

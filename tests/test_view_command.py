@@ -175,7 +175,7 @@ def test_a_large_map_is_made_of_the_largest_of_each_block() -> None:
         assert one["low"][0] == pytest.approx(nats[0, head, :3].mean(), abs=2e-4)
         assert one["told"]["notes"] == [
             "1100 by 700 cells are drawn as 367 by 350: each drawn cell shows the largest weight "
-            "of 3 by 2 cells, and its entropy is the mean over their rows"
+            "of 3 by 2 cells, and each drawn row has the mean entropy of the rows that it replaces"
         ]
         assert (one["told"]["block"], len(one["told"]["queries"])) == ([3, 2], 1100)
 

@@ -282,7 +282,7 @@ def test_who_is_meant(predictor: TrainedPredictor, stranger: Player) -> None:
     for name, message in (
         (" ", "is empty"),
         (misspelt, f"nearest known names? (are|is) .*{bowler.name}"),
-        ("a", "write the whole name"),
+        ("a", "write the full name"),
     ):
         with pytest.raises(InputError, match=message):
             who(name)

@@ -454,7 +454,7 @@ def test_of_a_target_set_after_the_chase_began_nobody_wins(tmp_path: Path, form:
     assert explanation.ball.balls_left == 120 - chase.deliveries[44].legal_balls_before
     rows = [row for row in predict_match(match, PREDICTOR) if row["innings"] == 2]
     assert {row["win_before"] for row in rows} == {None}
-    with pytest.raises(BallNotFoundError, match="its target was set afterwards"):
+    with pytest.raises(BallNotFoundError, match="ended when its target was set"):
         with_next_ball(match, 2, batter="Abe Zed", bowler="Bo Zed")
     # Reached by the last ball, it may have been the target all along.
     reached = next(b.index for b in side.deliveries if b.score_before >= (late.target or 0)) - 1

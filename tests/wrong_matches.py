@@ -365,7 +365,7 @@ BALL_CHANGES: dict[str, tuple[Choice, Alteration, str]] = {
     "a_single_to_the_rope_all_run": (
         a_ball(lambda ball: plain(ball) and ball["runs"]["batter"] == 1),
         lambda _, at: at.ball["runs"].update(non_boundary=True),
-        "non_boundary is stated for 1 run"),
+        "non_boundary is set for a ball with 1 run"),
     "extras_do_not_add_up": (a_ball(lambda ball: "extras" in ball), lambda _, at: at.ball[
         "extras"].update(dict.fromkeys(at.ball["extras"], 9)), ""),
     "a_wide_becomes_a_bye": (
@@ -400,10 +400,10 @@ BALL_CHANGES: dict[str, tuple[Choice, Alteration, str]] = {
         CAUGHT, lambda play, at: at.wicket.update(
             fielders=[{"name": play.another(at, batting=True)}]), "fields for the other side"),
     "nobody_takes_a_catch": (
-        CAUGHT, lambda _, at: at.wicket.update(fielders=[]), "is out caught with no fielder"),
+        CAUGHT, lambda _, at: at.wicket.update(fielders=[]), "but the file lists no fielder"),
     "the_bowler_stumps": (CAUGHT, lambda _, at: at.wicket.update(
         kind="stumped", fielders=[{"name": at.ball["bowler"]}]),
-        "the fielder of a batter who is out stumped"),
+        "is named as the fielder for a batter out stumped"),
     "another_takes_the_bowlers_own_catch": (
         CAUGHT, lambda _, at: at.wicket.update(kind="caught and bowled"),
         "takes the catch of a batter who is out caught and bowled"),
@@ -427,7 +427,7 @@ BALL_CHANGES: dict[str, tuple[Choice, Alteration, str]] = {
         QUIET, lambda _, at: at.ball.update(actual_delivery="7.9"), "has actual_delivery 7.9"),
     "a_review_of_another_match": (QUIET, lambda _, at: at.ball.update(review={
         "by": "Atlantis", "batter": at.ball["batter"], "decision": "struck down"}),
-        "the review is by Atlantis"),
+        "the review was requested by Atlantis"),
     "a_review_that_changes_nothing": (QUIET, lambda play, at: at.ball.update(review={
         "by": play.bowling(at), "batter": at.ball["batter"], "decision": "upheld"}),
         "was upheld, but no wicket fell"),
@@ -437,14 +437,14 @@ BALL_CHANGES: dict[str, tuple[Choice, Alteration, str]] = {
     "a_review_that_decides_nothing": (QUIET, lambda _, at: at.ball.update(
         review={"by": at.team, "decision": "perhaps"}), "the decision of the review is perhaps"),
     "a_review_that_is_a_list": (QUIET, lambda _, at: at.ball.update(review=["upheld"]),
-        "the review does not have the fields of the format"),
-    "who_was_replaced_plays_on": (QUIET, replaced("match"), "was replaced, but plays on"),
+        "a required field of the review is missing or is not text"),
+    "who_was_replaced_plays_on": (QUIET, replaced("match"), "was replaced, but continues to play"),
     "a_stranger_comes_in": (QUIET, replaced("match", **{"in": "Nobody Known"}),
         "Nobody Known takes part in a replacement"),
     "somebody_comes_in_for_another_team": (
-        QUIET, replaced("match", team="Atlantis"), "comes in for Atlantis"),
+        QUIET, replaced("match", team="Atlantis"), "replaces a player of Atlantis"),
     "somebody_comes_in_to_bowl_and_does_not": (
-        QUIET, replaced("role", role="bowler"), "is not the bowler of the ball"),
+        QUIET, replaced("role", role="bowler"), "is not the bowler on this ball"),
     "somebody_comes_in_for_himself": (QUIET, lambda play, at: replaced(
         "match", **dict.fromkeys(("in", "out"), play.another(at, batting=True)))(play, at),
         "replaces himself"),

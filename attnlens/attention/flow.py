@@ -1,4 +1,4 @@
-"""Attribution across all layers: attention rollout, and an estimate of effects from gradients."""
+"""Attribution across all layers: attention rollout, and effects estimated from gradients."""
 
 from __future__ import annotations
 
@@ -18,25 +18,27 @@ from attnlens.recording.recording import Recording
 
 
 def rollout(layers: Sequence[Numbers] | Recording, rows: Positions = None) -> Floats:
-    """Compute attention rollout: attention from the last layer to the inputs through all layers.
+    """Compute attention rollout: how much the last layer attends to each input through all layers.
 
-    For each layer, the mean of the heads is added to the identity matrix, which stands for the
-    residual connection. The rows are then normalised to sum to 1. The matrices of all layers are
-    multiplied, from the last layer to the first. Only the selected rows are multiplied, so a few
-    rows cost much less than all rows.
+    For each layer, the weights are averaged over the heads, and the identity matrix is added for
+    the residual connection. The rows are then normalised to sum to 1. The matrices of all layers
+    are multiplied, from the last layer to the first. Only the selected rows are computed, so
+    selecting a few rows saves time.
 
     Args:
-        layers: the self-attention of each layer, first layer first, each ``(..., head, query,
-            key)`` with equal numbers of queries and keys. Give records, tensors, arrays, the
-            ``attentions`` of a Hugging Face model, or a recording of one stack of layers.
-        rows: the queries of the last layer, as in `attnlens.record`; all by default.
+        layers: the self-attention weights of each layer, starting with the first layer. Each layer
+            is ``(..., head, query, key)``, with as many queries as keys. The argument can be a list
+            of records, tensors or arrays, the ``attentions`` of a Hugging Face model, or a
+            recording of one stack of layers.
+        rows: the queries of the last layer for which to return the rollout, as in
+            `attnlens.record`; by default, all queries.
 
     Returns:
-        ``(..., row, key)``; rows sum to 1.
+        the rollout, ``(..., row, key)``. Each row sums to 1.
 
     Raises:
-        InputError: there is no layer, layers are not square or differ in size, the recording has
-            several stacks, or a row does not exist.
+        InputError: no layer is given, a layer is not square, the layers differ in size, the
+            recording has several stacks, or a row does not exist.
 
     Reference:
         Abnar & Zuidema 2020, "Quantifying Attention Flow in Transformers", section 3.
@@ -52,7 +54,7 @@ def rollout(layers: Sequence[Numbers] | Recording, rows: Positions = None) -> Fl
             )
         if (*layer.shape[:-3], layer.shape[-1]) != (*shape[:-3], shape[-1]):
             raise InputError(
-                f"layer {number} has shape {tuple(layer.shape)}, but the layer before has "
+                f"layer {number} has shape {tuple(layer.shape)}, but the last layer has "
                 f"shape {shape}"
             )
     selection = slice(None) if rows is None else positions("rows", rows, InputError)
@@ -74,7 +76,7 @@ def _stack(layers: Sequence[Numbers] | Recording) -> list[AttentionValues]:
         stacks = {re.sub(r"\d+", "*", site) for site in layers}
         if len(stacks) > 1 or any(len(layers.calls(site)) > 1 for site in layers):
             raise InputError(
-                "this recording is not a single stack of layers in which each layer ran "
+                "this recording has several stacks of layers, or a layer that ran more than "
                 f"once: {choices('', layers)}",
                 remedy="give a list of records, first layer first",
             )
@@ -92,17 +94,16 @@ def _stack(layers: Sequence[Numbers] | Recording) -> list[AttentionValues]:
 def kl_jacobian(logits: Tensor, items: Tensor) -> Floats:
     """Compute the KL-matched Jacobian: a gradient estimate of the effect of each item, in nats.
 
-    The estimate is ``½ Σ_o p_o (∂ log p_o / ∂x_i · x_i)²``: gradient times input for all classes,
-    weighted by the Fisher metric. It is the second-order approximation of ``KL(p ‖ p with x_i set
-    to zero)``.
+    The estimate is ``½ Σ_o p_o (∂ log p_o / ∂x_i · x_i)²``. It is the second-order approximation of
+    ``KL(p ‖ p with x_i set to zero)``.
 
     Args:
         logits: the logits of the classes, ``(class,)``, computed from ``items``.
-        items: an input that requires a gradient, ``(item, width)``, optionally with a leading batch
-            axis of size 1.
+        items: a tensor ``(item, width)`` that requires a gradient. A leading batch axis of size 1
+            is allowed.
 
     Returns:
-        the estimates, ``(item,)``, not negative. The autograd graph of ``logits`` is kept.
+        the non-negative estimates, ``(item,)``. The autograd graph of ``logits`` is kept.
 
     Reference:
         Kullback 1959, "Information Theory and Statistics", section 2.6, for the expansion;

@@ -1,7 +1,7 @@
 """How attention is distributed: entropy, the strongest keys and attention sinks.
 
 The functions accept a record, a recording with a single record, a tensor or an array. The last axis
-must be the keys. Results are float64 numpy arrays. A row whose weights are all 0 gives NaN.
+must be the keys. Results are float64 numpy arrays. The result for a row of zeros is NaN.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ AttentionValues = Tensor | NDArray[np.generic] | AttentionRecord
 Numbers = AttentionValues | Recording
 
 _BLOCK_CELLS: Final = 1 << 22
-"""The maximum number of weights of a lazy record that are computed at a time."""
+"""The maximum number of weights to compute at a time for a lazy record."""
 
 
 def attention_of(values: Any) -> AttentionValues:
-    """Return the only record of a recording, or an array for a list.
+    """Return the only record of a recording, or convert a list to an array.
 
     Other values are returned unchanged.
 
@@ -63,8 +63,8 @@ def weights_of(values: Numbers) -> Tensor | NDArray[np.generic]:
     """Return the weights of a record; other values are returned unchanged.
 
     Raises:
-        InputError: as for `attention_of`, or the record kept only the strongest keys, so that no
-            row is complete.
+        InputError: as in `attention_of`; also if a record contains only the strongest keys of each
+            row.
     """
     values = attention_of(values)
     if not isinstance(values, AttentionRecord):
@@ -73,16 +73,16 @@ def weights_of(values: Numbers) -> Tensor | NDArray[np.generic]:
         raise InputError(
             f"{values.site}: only the {values.keys.shape[-1]} largest weights of each "
             "row were recorded, but the whole rows are needed",
-            remedy="record with top_k=None or lazy=True; or use entropy_bounds, or the "
-            "record's weights and keys",
+            remedy="record with top_k=None or lazy=True, call entropy_bounds, or use the "
+            "record's attributes weights and keys",
         )
     return values.weights
 
 
 def query_blocks(values: Numbers) -> Iterator[tuple[slice, Floats]]:
-    """Yield each block of queries as a slice, with the weights of the block ``(..., query, key)``.
+    """Yield blocks of queries, each as a slice and the block's weights ``(..., query, key)``.
 
-    A lazy record is split into blocks of a few queries. Other values are a single block.
+    Only a lazy record is split. Any other value is a single block.
     """
     values = attention_of(values)
     lazy = values.lazy if isinstance(values, AttentionRecord) else None
@@ -134,11 +134,11 @@ def join_blocks(parts: list[NDArray[Any]], axis: int = -1) -> NDArray[Any]:
 
 
 def entropy_bounds(numbers: Numbers, residual: Numbers, keys: int) -> tuple[Floats, Floats]:
-    """Return bounds of the entropy of rows if only the strongest keys are known.
+    """Compute bounds on the entropy of rows from the largest weights of each row.
 
-    The upper bound assumes that the rest of the weight is spread evenly over the other keys. The
-    lower bound assumes that as few keys as possible share the rest. Each of them has at most the
-    weight of the weakest known key.
+    The upper bound assumes that the residual weight is spread evenly over the other keys. The lower
+    bound assumes that the residual weight goes to as few other keys as possible. No other key can
+    have more weight than the weakest known key.
 
     Args:
         numbers: the weights of the strongest keys, ``(..., k)``.
@@ -149,12 +149,12 @@ def entropy_bounds(numbers: Numbers, residual: Numbers, keys: int) -> tuple[Floa
         the lower and the upper bound in nats, both ``(...)``.
 
     Raises:
-        InputError: there are fewer keys than weights.
+        InputError: ``keys`` is less than the number of weights per row.
     """
     shares, rest = as_floats(numbers), np.maximum(as_floats(residual), 0.0)
     left = keys - shares.shape[-1]
     if left < 0:
-        raise InputError(f"{shares.shape[-1]} weights were kept of {keys} keys")
+        raise InputError(f"{shares.shape[-1]} weights were given for {keys} keys")
 
     kept_nats = nats_of(shares).sum(-1)
     weakest = shares.min(-1)
@@ -171,9 +171,10 @@ def entropy_bounds(numbers: Numbers, residual: Numbers, keys: int) -> tuple[Floa
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Strongest:
-    """The keys with the largest weights of each row, ``(..., count)``, the largest weight first.
+    """The keys with the largest weights in each row, ``(..., count)``, largest weight first.
 
-    Equal weights are ordered by position. ``labels`` are the labels of the keys of a record.
+    Equal weights are ordered by position. ``labels`` contains the labels of these keys, or is
+    ``None`` if the keys have no labels.
     """
 
     positions: Integers
@@ -182,7 +183,7 @@ class Strongest:
 
 
 def strongest_keys(weights: Numbers, count: int) -> Strongest:
-    """Return the ``count`` keys with the largest weights of every row.
+    """Return the ``count`` keys with the largest weights in every row.
 
     If there are fewer keys, all of them are returned.
 
@@ -215,18 +216,18 @@ _SINK_LIFT: Final = 2.0
 _SINK_QUERIES: Final = 4
 _SINK_HEADS: Final = 0.25
 SINK: Final = (
-    f"a $ that gets at least {_SINK_SHARE:.0%} of a head's attention, averaged over queries, "
-    f"and {_SINK_LIFT:g} times its uniform share"
+    f"a $ that gets at least {_SINK_SHARE:.0%} of a head's attention on average, "
+    f"and at least {_SINK_LIFT:g} times as much as under uniform attention"
 )
-"""The definition of a sink for readers. ``$`` stands for the word for a key."""
+"""The definition of a sink for readers. ``$`` is replaced with the name of the key axis."""
 
 
 def looked_at(weights: NDArray[np.floating[Any]], *, every_key: bool = False) -> Floats:
-    """Return the three arguments of `sinks` for weights ``(..., query, key)``, as one array.
+    """Compute the three arguments of `sinks` from weights ``(..., query, key)``, in one array.
 
     Args:
         every_key: if true, a query that attends to any key is assumed to see every key. If false, a
-            query is assumed to see the keys to which any head attends at that query.
+            query is assumed to see a key only if the query attends to the key in at least one head.
     """
     visible = (weights > 0).any(tuple(range(weights.ndim - 2)), keepdims=True)
     if every_key:
@@ -241,20 +242,20 @@ def looked_at(weights: NDArray[np.floating[Any]], *, every_key: bool = False) ->
 def sinks(paid: Floats, even: Floats, queries: Floats) -> Flags:
     """Return which keys are attention sinks of a head.
 
-    A sink is a key that gets much of the head's attention, whatever the query is. On average, it
-    gets at least `_SINK_SHARE` of the attention, and at least `_SINK_LIFT` times its share under
-    uniform attention. At least `_SINK_QUERIES` queries must see the key. Their number must also be
-    at least half the number of queries that see the most visible key.
+    A sink is a key that gets much of the head's attention from most queries. On average, a sink
+    gets at least `_SINK_SHARE` of the attention, and at least `_SINK_LIFT` times as much as under
+    uniform attention. A sink must be visible to at least `_SINK_QUERIES` queries. If the most
+    widely visible key is visible to n queries, a sink must also be visible to at least n/2 queries.
 
     Args:
-        paid: the sum of each key's weights, ``(..., key)``, over the queries that see this key and
-            at least one other key.
+        paid: the summed weight of each key, ``(..., key)``. The sum includes only queries that see
+            the key and at least one other key.
         even: the same sum under uniform attention.
-        queries: the number of these queries.
+        queries: the number of queries in each sum.
 
     Reference:
-        Xiao et al. 2023, "Efficient Streaming Language Models with Attention Sinks"; the share
-        follows Gu et al. 2024, "When Attention Sink Emerges in Language Models", s. 3.
+        Xiao et al. 2023, "Efficient Streaming Language Models with Attention Sinks"; `_SINK_SHARE`
+        follows Gu et al. 2024, "When Attention Sink Emerges in Language Models", section 3.
     """
     threshold = np.maximum(_SINK_SHARE * queries, _SINK_LIFT * even)
     enough = np.maximum(queries.max(-1, keepdims=True) / 2, _SINK_QUERIES)
@@ -267,12 +268,12 @@ def sink_items(
 ) -> tuple[int, ...]:
     """Return the positions of special tokens, and of keys that are sinks of many heads.
 
-    A key is included if it is a sink of at least the fraction `_SINK_HEADS` of the heads, and if it
-    is the first item or a separator. A separator is a label without a letter or digit. Other keys
-    are not included, because heads may attend to a word for its meaning.
+    A key is included if it is a sink in at least the fraction `_SINK_HEADS` of the heads, and is
+    either the first item or a separator. A separator is a key whose label has no letter and no
+    digit. Other keys are left out, because heads may attend to a word for its meaning.
 
     Args:
-        attention: ``(batch, head, query, key)`` of each site, over the same keys.
+        attention: the weights of each site, ``(batch, head, query, key)``, all with the same keys.
         labels: the labels of the keys, if any.
         special: the positions of special tokens.
     """

@@ -1,7 +1,7 @@
 """How strongly attention heads follow relations between queries and keys.
 
-A relation is a table of flags ``(query, key)``. A score describes where attention goes. It does not
-prove that the model uses the relation.
+A relation is a boolean array ``(query, key)``. A score describes where attention goes. A score does
+not prove that the model uses the relation.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def past_shares(weights: Floats) -> Floats:
 
 
 def built_in(bias: Floats, content: Floats, visible: Flags) -> Floats:
-    """Return the share of the logits' variance over visible keys that is due to biases.
+    """Return the fraction of the logits' variance over visible keys that comes from the biases.
 
     The shapes are ``(..., key) -> (...)``. The result is NaN if fewer than two keys are visible, or
     if the logits do not vary.
@@ -46,7 +46,7 @@ def relation_shares(shares: Floats, held: Floats) -> Floats:
 
     Args:
         shares: the normalised weights from `past_shares`, ``(row, head, key)``.
-        held: how strongly each key has each relation, 0 to 1, ``(row, key, relation)``.
+        held: how strongly each relation holds for each key, 0 to 1, ``(row, key, relation)``.
 
     Returns:
         ``(row, head, relation)``.
@@ -56,26 +56,26 @@ def relation_shares(shares: Floats, held: Floats) -> Floats:
 
 
 def uniform_shares(held: Floats, visible: Flags) -> Floats:
-    """Return `relation_shares` under uniform attention to visible keys, ``(row, relation)``."""
+    """Compute `relation_shares` for uniform attention to visible keys, ``(row, relation)``."""
     even = past_shares(visible[:, None].astype(float))
     return relation_shares(even, held)[:, 0]
 
 
 def shares_by_distance(shares: Floats, held: Floats, visible: Flags, distance: Integers) -> Floats:
-    """Return `relation_shares` under the assumption that attention depends only on distance.
+    """Compute `relation_shares` as if attention depended only on the distance to the key.
 
-    Each key gets the head's mean share of attention at the distance of the key.
+    The weight of each key is replaced by the head's mean weight over all keys at the same distance.
 
     Args:
         shares: the normalised weights, ``(row, head, key)``.
-        held: how strongly each key has each relation, ``(row, key, relation)``.
+        held: how strongly each relation holds for each key, ``(row, key, relation)``.
         visible: which keys are visible, ``(row, key)``.
         distance: the distance of each key, at least 1, ``(row, key)``. The distance of a key that
             is not visible is ignored.
 
     Returns:
-        ``(row, head, relation)``. If the actual share is larger, distance does not explain the
-        difference.
+        ``(row, head, relation)``. If a head's actual share is larger than this result, distance
+        alone does not explain the share.
     """
     heads = shares.shape[1]
     counted = visible & (np.isnan(shares).sum((1, 2)) == 0)[:, None]
@@ -90,10 +90,10 @@ def shares_by_distance(shares: Floats, held: Floats, visible: Flags, distance: I
 
 
 def departure(share: Floats, uniform: Floats) -> Floats:
-    """Return how far a share differs from the share under uniform attention, in nats.
+    """Return the divergence of a share from the share under uniform attention, in nats.
 
     The result is ``share·log(share/uniform) + (1 - share)·log((1 - share)/(1 - uniform))``. This is
-    the part of a head's divergence from uniform attention that the relation alone explains.
+    the part of a head's divergence from uniform attention that the relation explains.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         inside = np.where(share > 0, share * np.log(share / uniform), 0.0)
@@ -104,10 +104,10 @@ def departure(share: Floats, uniform: Floats) -> Floats:
 
 @contextmanager
 def columns_replaced(module: nn.Module, columns: slice, value: Tensor) -> Iterator[None]:
-    """Replace some columns of a module's input with ``value`` while the block runs.
+    """Replace some columns of a module's input with ``value`` inside the ``with`` block.
 
-    For mean ablation of a head, give the output projection of the heads, the columns of the head,
-    and the head's mean output.
+    For mean ablation of a head, ``module`` is the output projection, ``columns`` selects the head's
+    columns, and ``value`` is the head's mean output.
     """
 
     def change(_: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -124,14 +124,14 @@ def columns_replaced(module: nn.Module, columns: slice, value: Tensor) -> Iterat
 
 @contextmanager
 def keys_hidden(probe: nn.Module, head: int, share: Tensor) -> Iterator[None]:
-    """Hide keys from one head while the block runs, and renormalise the other weights.
+    """Hide keys from one head inside the ``with`` block, and renormalise the other weights.
 
     Args:
-        probe: the module through which the weights ``(batch, head, query, key)`` pass.
+        probe: the module that returns the weights, ``(batch, head, query, key)``.
         head: the index of the head.
         share: the fraction of each key's weight to remove, 0 to 1, ``(batch, query, key)``. Keys
-            beyond the last column of ``share`` are kept. If no key remains, the weights of a query
-            are all 0.
+            after the last column of ``share`` keep their full weight. If no key remains for a
+            query, all weights of the query are 0.
     """
 
     def change(_: nn.Module, __: tuple[Any, ...], weights: Tensor) -> Tensor:
@@ -159,14 +159,14 @@ def earlier_token(length: int, back: int = 1) -> Flags:
 
 
 def first_token(length: int) -> Flags:
-    """Return a mask ``(query, key)`` that is True at the first key, except for the first query."""
+    """Return a mask ``(query, key)``: True at the first key, for every query except the first."""
     flags = np.zeros((length, length), np.bool_)
     flags[1:, :1] = True
     return flags
 
 
 def duplicate_token(tokens: Sequence[object]) -> Flags:
-    """Return a mask ``(query, key)`` that is True at earlier keys with the query's token."""
+    """Return a mask ``(query, key)`` that is True at earlier keys with the same token."""
     numbers: dict[object, int] = {}
     # Tensors are hashed by identity, so two equal elements would be different keys of a dict.
     plain = (token.item() if hasattr(token, "item") else token for token in tokens)
@@ -175,7 +175,7 @@ def duplicate_token(tokens: Sequence[object]) -> Flags:
 
 
 def induction(tokens: Sequence[object]) -> Flags:
-    """Return a mask ``(query, key)`` of the keys that follow earlier copies of the query's token.
+    """Return a mask ``(query, key)`` that is True right after earlier copies of the query's token.
 
     In the sequence ``A B C A``, the mask is True for the last ``A`` as query and ``B`` as key.
 
@@ -191,13 +191,13 @@ def induction(tokens: Sequence[object]) -> Flags:
 class RelationScores:
     """The share of attention that goes to the keys of a relation, ``(..., head)``.
 
-    The scores are means over the queries with at least one such key. They are NaN if there is no
-    such query.
+    The scores are averaged over the queries that see at least one key of the relation. If there is
+    no such query, the scores are NaN.
 
     Attributes:
         share: the share of attention, 0 to 1.
         even: the share under uniform attention to the visible keys.
-        queries: the number of queries included.
+        queries: the number of queries in the average.
     """
 
     share: Floats
@@ -214,16 +214,17 @@ class RelationScores:
 def relation_scores(weights: Numbers, relation: Numbers) -> RelationScores:
     """Measure how strongly each head follows a relation.
 
-    A key counts as visible to a query if any head, in any sequence, gives it weight at that query.
+    A key counts as visible to a query if any head in any sequence attends from this query to this
+    key.
 
     Args:
         weights: ``(..., query, key)``, usually ``(batch, head, query, key)``.
-        relation: flags that can be broadcast to ``weights``, such as ``(query, key)``, or ``(batch,
-            1, query, key)`` if each sequence has different flags. If a record kept only some
-            queries, the flags of all queries may be given.
+        relation: a boolean array that can be broadcast to ``weights``, such as ``(query, key)``. If
+            the relation differs between sequences, give ``(batch, 1, query, key)``. The array may
+            have rows for all queries, even if a record contains only some queries.
 
     Raises:
-        InputError: the shapes do not fit.
+        InputError: ``relation`` cannot be broadcast to ``weights``.
     """
     weights = attention_of(weights)
     shares = as_floats(weights)

@@ -1,6 +1,7 @@
-"""A recording as plain data: sites, rows, and heat maps for a page.
+"""Convert a recording to plain data: sites, rows, and heat maps for a page.
 
-If a map is too large to show whole, each cell shows the largest weight of a block.
+Maps that are too large are divided into blocks of cells. For each block, the largest weight is
+shown.
 """
 
 from __future__ import annotations
@@ -22,39 +23,39 @@ from attnlens.recording.attention_record import AttentionRecord, kind_of
 from attnlens.recording.recording import Recording
 
 _MAX_SIDE_CELLS: Final = 512
-"""The maximum number of queries, and of keys, for which a map is shown whole."""
+"""A map with at most this many queries and at most this many keys is shown in full."""
 _MIN_SIDE_CELLS: Final = 16
 _MAX_CELLS: Final = 40_000_000
-"""The maximum number of cells in all maps of a page. Larger maps are reduced to blocks."""
+"""The maximum total number of cells of the maps on a page. If there are more, blocks are shown."""
 _N_STRONGEST: Final = 8
 _MAX_BYTES: Final = 2_850_000
-"""The maximum size of all packed maps in a page, in bytes. Larger maps get fewer levels."""
+"""The maximum total size of the packed maps on a page, in bytes."""
 _CELL_BYTES: Final = 0.26
-"""The estimated size of a packed cell on pages of more than ten million cells, in bytes."""
+"""The allowed size of a packed cell, in bytes, on pages with more than ten million cells."""
 _LEVELS: Final = (65_535, 255, 127, 63)
-"""Numbers of levels between 0 and a map's largest weight. The first that fits in a page is used."""
+"""The possible numbers of quantization levels. The first number with which the maps fit is used."""
 _BEND: Final = 0.1
-"""The share of a map's largest weight below which levels are about linear, else logarithmic."""
+"""The fraction of the largest weight below which the quantization is roughly linear."""
 _ENTROPY_STEPS: Final = 4096
 _NO_ENTROPY: Final = 65_535
 _CHUNK_CELLS: Final = 1 << 23
 _TOLERANCE: Final = 1e-3
 _HALF_TOLERANCE: Final = 1e-2
-"""The accepted differences from 1 of a row's sum, for weights of 32 bits and of 16 bits."""
+"""The largest valid difference between the sum of a row and 1, for 32-bit and 16-bit weights."""
 
 
 Picture = tuple[NDArray[np.uint16], NDArray[np.uint16]]
-"""A map ``(key, query)`` at the finest of `_LEVELS`, and bounds of its entropies ``(2, query)``."""
+"""A map ``(key, query)``, and the bounds of the rows' entropies, ``(2, query)``."""
 
 
 def choose(recording: Recording, **kwargs: str | None) -> Recording:
     """Select part of a recording by ``site``, ``batch``, ``head`` and ``query``.
 
-    Each value is the label of a position, or its number if no label matches. Records without the
-    axis are left out.
+    A site is selected by name. On an axis, a position is selected by label, or by index if no label
+    matches. Records without a selected axis are left out.
 
     Raises:
-        InputError: no site or position has that name, or no record has the axis.
+        InputError: a selected site or position does not exist, or no record has a selected axis.
     """
     records = list(recording.records())
     if (site := kwargs.get("site")) is not None:
@@ -89,7 +90,7 @@ def _chosen(record: AttentionRecord, axis: str, word: str) -> AttentionRecord:
 
 
 def sites_data(recording: Recording) -> list[Json]:
-    """Return a description of every record, in order and without its weights."""
+    """Describe each record of a recording, without the weights."""
     return [
         {
             "site": record.site,
@@ -112,10 +113,10 @@ def has_weights(record: AttentionRecord) -> bool:
 
 
 def rows_data(record: AttentionRecord, count: int = _N_STRONGEST) -> list[Json]:
-    """Return the entropy (nats) and the strongest keys of every row of a record.
+    """For every row of a record, return the entropy in nats and the strongest keys.
 
     The entropy of a row is ``None`` if all its weights are 0. For a top-k record, the entropy is
-    ``None`` too, and only its bounds are given.
+    also ``None``, because only bounds of the entropy are known.
     """
     *names, keys = (record.names(index) for index in range(len(record.axes)))
     leads = _leads(record)
@@ -151,29 +152,30 @@ def rows_data(record: AttentionRecord, count: int = _N_STRONGEST) -> list[Json]:
 def maps_data(
     recording: Recording, *, most_cells: int = _MAX_CELLS, most_bytes: int = _MAX_BYTES
 ) -> Json:
-    """Return all heat maps of a recording, reduced if necessary to fit in a page.
+    """Return all heat maps of a recording, divided into blocks if they do not fit on a page.
 
     Returns:
         a dictionary. The weight of a cell is ``top * bend * ((1 + 1 / bend) ** (cell / levels) -
         1)``.
 
-        - ``notes``: a note if records without weights were left out.
+        - ``notes``: a list with a note if records without weights were left out; otherwise empty.
         - ``levels`` and ``bend``: the parameters of the quantization.
         - ``sink``: the definition of a sink in words.
-        - ``records``: for each record, the fields of `sites_data` and the four fields below.
+        - ``records``: a list of records, with the fields of `sites_data` and the fields below.
 
         - ``block``: the number of queries and of keys per cell.
-        - ``queries`` and ``keys``: their labels.
+        - ``queries`` and ``keys``: the labels of the queries and of the keys.
         - ``maps``: for each batch and head, the labels (``lead``), the largest weight (``top``),
           the columns with a sink (``sinks``), and the largest weight outside these columns
           (``rest``).
-        - ``packed``: all maps, compressed with zlib. The cells of a map come column by column, with
-          one byte per cell, or two bytes if ``levels`` needs them. A byte is added if their number
-          is odd. The lower and the upper bound of each row's entropy follow, with two bytes each,
-          in units of 1/`_ENTROPY_STEPS` nats. `_NO_ENTROPY` marks a row of zeros.
+        - ``packed``: all maps, compressed with zlib. The cells of a map are stored column by
+          column. A cell has one byte, or two if ``levels`` is above 255. If the number of bytes is
+          odd, a zero byte is added. After the cells come the lower bounds and then the upper bounds
+          of the rows' entropies, as two-byte numbers in units of 1/`_ENTROPY_STEPS` nats.
+          `_NO_ENTROPY` marks a row of zeros.
 
     Raises:
-        InputError: there are too many maps to fit even at their smallest size.
+        InputError: the maps do not fit in a page, even at their smallest size.
     """
     records = [record for record in recording.records() if has_weights(record)]
     side = _fitting(records, most_cells)
@@ -189,14 +191,14 @@ def maps_data(
             entry["notes"].append(
                 f"{len(queries)} by {len(keys)} cells are drawn as "
                 f"{-(-len(queries) // tall)} by {-(-len(keys) // wide)}: each drawn cell "
-                f"shows the largest weight of {tall} by {wide} cells, and its entropy is "
-                "the mean over their rows"
+                f"shows the largest weight of {tall} by {wide} cells, and each drawn row "
+                "has the mean entropy of the rows that it replaces"
             )
         if record.keys is not None:
             entry["notes"].append(
                 f"only the {record.keys.shape[-1]} largest weights of each row were "
-                "recorded; the other cells are blank, and the entropies are known only "
-                "within bounds"
+                "recorded; the other cells are blank, and only bounds of the entropies are "
+                "known"
             )
         maps, pictures, check = _maps(record, tall, wide)
         entry["notes"] += check.notes()
@@ -215,7 +217,6 @@ def maps_data(
 
 
 def _packed(records: Sequence[Sequence[Picture]], byte_limit: int) -> tuple[int, list[bytes]]:
-    """Return the finest of `_LEVELS` that fits, and the pictures of each record packed with it."""
     for levels in _LEVELS:
         packed: list[bytes] = []
         room = byte_limit * 3 // 4  # base64 uses four letters for three bytes
@@ -247,7 +248,7 @@ def _fitting(records: Sequence[AttentionRecord], max_cells: int) -> int:
         side //= 2
     raise InputError(
         f"{sum(len(_leads(record)) for record in records)} heat maps do not fit on one page",
-        remedy="choose some with --site, --head or --batch",
+        remedy="select fewer heat maps with --site, --head or --batch",
     )
 
 
@@ -265,7 +266,7 @@ def _has_queries(record: AttentionRecord) -> bool:
 
 
 class _WeightCheck:
-    """Counts rows that are not valid attention: negative, not finite, or not summing to 1."""
+    """Counts rows with invalid weights: negative, infinite or NaN, or with a sum other than 1."""
 
     def __init__(self, record: AttentionRecord) -> None:
         self._sums_to_one = record.axes[-1].name == "key"
@@ -278,7 +279,7 @@ class _WeightCheck:
         self.wrong_sums = 0
 
     def add(self, start: int, weights: NDArray[np.float32]) -> None:
-        """Count a block of rows ``(map, row, key)``. ``start`` is the index of its first row."""
+        """Check rows ``(map, row, key)``, where ``start`` is the index of the first row."""
         held: NDArray[Any] = weights
         if self._residual is not None:
             rest = self._residual.reshape(len(weights), -1)[:, start : start + weights.shape[1]]
@@ -298,7 +299,7 @@ class _WeightCheck:
             self.sums += [float(sums[wrong].min()), float(sums[wrong].max())]
 
     def notes(self) -> list[str]:
-        """Return a sentence for each kind of fault that was found."""
+        """Return one sentence for each kind of fault that was found."""
         notes = [
             f"{number} of {self.rows} rows contain {kind} weights, which are drawn as 0"
             for kind, number in self.counts.items()
@@ -316,8 +317,8 @@ class _WeightCheck:
 def weight_notes(record: AttentionRecord) -> list[str]:
     """Return a sentence for each kind of fault in a record's weights.
 
-    A row of zeros, whose keys are all hidden, is valid. Sums of 16-bit weights may differ from 1 by
-    up to 1%. Other sums may differ by up to 0.1%.
+    A row of zeros is valid, because all its keys may be hidden. Sums of 16-bit weights may differ
+    from 1 by up to 1%. Other sums may differ from 1 by up to 0.1%.
     """
     check = _WeightCheck(record)
     for start, weights, _, _ in _measured(record):
@@ -378,9 +379,9 @@ def _pictures(cells: NDArray[np.float32], bounds: NDArray[np.float32]) -> list[P
 def _measured(
     record: AttentionRecord, multiple: int = 1
 ) -> Iterator[tuple[int, NDArray[np.float32], Floats, Floats]]:
-    """Yield blocks of rows: the first row, weights ``(map, row, key)``, and two entropy bounds.
+    """Yield blocks of rows: the first index, the weights ``(map, row, key)`` and both bounds.
 
-    Every block except the last has a multiple of ``multiple`` rows.
+    The number of rows in a block is a multiple of ``multiple``, except in the last block.
     """
     queries, keys = _sides(record)
     maps = len(_leads(record))

@@ -1,4 +1,4 @@
-"""Measure how removing one head changes a loss, compared with removing randomly drawn heads."""
+"""Measure how much a loss changes when a head is removed, and compare with random heads."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ Loss = Callable[[Any], Tensor]
 How = Literal["zero", "mean"]
 
 _MASKED_EVERY: Final = 7
-"""One of seven tokens is masked. This is about 15%, as in the training of masked language models.
+"""Every seventh token is masked. This is about 15% of the tokens, as in the training of BERT.
 
 Reference:
     Devlin et al. 2019, "BERT", section 3.1.
 """
 _RANDOM_HEADS: Final = 20
 _MAX_ENUMERATED_INPUTS: Final = 12
-"""For at most 12 inputs, all sign flips are enumerated. For more, `N_DRAWS` flips are drawn."""
+"""With more inputs, the sign-flip test uses `N_DRAWS` random flips instead of all flips."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +43,10 @@ class Ablated:
     """The effect of removing one head.
 
     Attributes:
-        change: the change of the mean loss over the inputs.
-        beyond: ``change`` minus the mean change for the randomly drawn heads.
+        change: the change in the mean loss over the inputs.
+        beyond: ``change`` minus the average ``change`` of randomly drawn other heads.
         p: the p-value of ``beyond`` in a sign-flip test over the inputs; None for a single input.
-        q: the p-value corrected for all listed heads (Benjamini and Hochberg).
+        q: ``p`` after the Benjamini-Hochberg correction over all listed heads.
     """
 
     name: str
@@ -61,12 +61,12 @@ class Ablated:
 
 @dataclass(frozen=True, slots=True)
 class Ablation:
-    """The effects of removing heads one by one, largest change first.
+    """The effect of removing each head on its own. Heads are sorted by decreasing ``change``.
 
     Attributes:
         inputs: the number of inputs.
-        loss: the mean loss over the inputs with all heads.
-        random: the change of the mean loss for each of the randomly drawn heads.
+        loss: the mean loss over the inputs when no head is removed.
+        random: the changes in the mean loss when each randomly drawn head is removed.
     """
 
     how: How
@@ -95,17 +95,17 @@ def ablate(
     how: How = "zero",
     seed: int = 0,
 ) -> Ablation:
-    """Measure how removing each head changes a loss, compared with removing randomly drawn heads.
+    """Measure how much a loss changes when each head is removed, and compare with random heads.
 
     Args:
         model: the model, in `eval` mode.
         inputs: as in `attnlens.audit`. P-values need at least two inputs.
         tokens: as in `attnlens.audit`.
         loss: a function that receives the model's output for one input and returns a tensor with
-            one element. None: the loss that the model computes, if the inputs contain ``labels``.
-            Otherwise, the loss is the mean cross-entropy in nats of the next tokens, without
-            padding. For a masked language model, it is the mean cross-entropy of the masked tokens.
-            If an input of such a model has no masked token, every seventh token is masked.
+            one element. None: the model's own loss, if the inputs contain ``labels``. Otherwise,
+            the loss is the mean next-token cross-entropy in nats over all tokens except padding. If
+            a masked language model gets a text without a mask token, every seventh token is masked.
+            The loss is then the mean cross-entropy of the masked tokens.
         heads: ``"each"``, or names such as ``["L16H0"]``. Named heads are compared with up to 20
             other heads, which are drawn at random.
         how: ``"zero"``: the head's weights become 0, so that the head contributes nothing.
@@ -166,7 +166,7 @@ def _even(weights: Tensor) -> Tensor:
 
 
 def _heads_of(single_input: AuditInput) -> dict[str, tuple[str, int, int, str]]:
-    """Map each head's name to its name, layer, number and site."""
+    """Map the name of every head to a tuple of its name, layer, number and site."""
     with torch.no_grad(), record(single_input.model, lazy=True) as recording:
         single_input.ask()
     heads_by_name: dict[str, tuple[str, int, int, str]] = {}
@@ -221,13 +221,13 @@ def _loss(single_input: AuditInput, loss: Loss | None) -> float:
 
 
 def _mean_of_others(random: Floats, names: Sequence[str], name: str) -> Floats | float:
-    """Return the mean change over the random heads except ``name``, ``(input,)``."""
+    """Return the mean change ``(input,)`` over all random heads except ``name``."""
     other_rows = [at for at, other in enumerate(names) if other != name]
     return random[other_rows].mean(0) if other_rows else 0.0
 
 
 def _p(more: Floats, generator: np.random.Generator) -> float | None:
-    """Return the p-value of a sign-flip test of the mean. For few inputs, the p-value is exact.
+    """Return the p-value of a sign-flip test of the mean.
 
     Reference:
         Fisher 1935, "The Design of Experiments", section 21.

@@ -1,4 +1,4 @@
-"""Use attention to find the items that an answer may depend on, and test whether it does."""
+"""Use attention to find the items that may affect an answer, and test whether they do."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from attnlens.evidence.verdict import MIN_SHARE
 from attnlens.files import Flags, Floats
 
 _HEADS: Final = 8
-"""By default, claims are made about this many heads, which are those with the highest scores."""
+"""By default, claims are made about the 8 heads with the highest scores."""
 _OPTIONS: Final = "inputs, tokens, target, layers, heads, sinks, seed or progress"
 
 
@@ -59,39 +59,40 @@ def audit(
     progress: Callable[[str], None] = lambda _: None,
     **unknown: object,
 ) -> Audit:
-    """Use attention to find the items that an answer may depend on, and test whether it does.
+    """Use attention to find the items that may affect an answer, and test whether they do.
 
-    An item is a key of attention, such as a token. One forward pass with gradients scores every
-    item of every head by gradient times attention. Claims are then made about these items:
+    An item is one attention key, such as a token. For every head, each item gets a score, which is
+    gradient times attention. One forward pass is enough for all scores. Claims are then made about
+    these items:
 
-    - the item with the highest score, where scores are summed over all heads,
+    - the item with the highest score (the sum over all heads),
     - the few items with the highest scores,
-    - the few items with the most attention,
-    - for each of the highest-scoring heads, the few items with the most attention of this head.
+    - the few items with the most attention (the mean over all heads),
+    - for each of the highest-scoring heads, the few items to which the head attends most.
 
-    The items of a claim are hidden together from the model, or from the head that the claim is
-    about. `attnlens.evidence` compares the effect with the effect of hiding other items. Each item
-    is also hidden alone from all attention.
+    The items of a claim are hidden together. A claim about the model hides its items from all
+    heads, and a claim about a head hides its items only from that head. `attnlens.evidence` tests
+    whether hiding other items would have a similar effect. In addition, each item is hidden on its
+    own from all heads.
 
     Args:
-        model: any torch model in `eval` mode, or a path. As in the command `attnlens audit`, the
-            path is a Hugging Face folder, a GGUF file, or ``module:function``, which returns a
-            model and its inputs.
-        inputs: one text or several texts, which need a tokenizer; or tensors whose first axis is
-            the batch. Tensors are given as one tensor, as a sequence of tensors, or as a mapping
-            from argument names to tensors.
+        model: any torch model in `eval` mode, or a path. The path is a Hugging Face folder, a GGUF
+            file, or ``module:function``. The function returns a model and its inputs.
+        inputs: one or several texts (these need a tokenizer), or tensors whose first axis is the
+            batch. Tensors are given as one tensor, as a sequence of tensors, or as a mapping from
+            argument names to tensors.
         tokens: a Hugging Face tokenizer, or the labels of the items.
-        target: the part of the output to explain. For a classifier, the name or number of a class.
-            For a language model, the text or number of the next token, or of the token at
-            ``[MASK]``. For a forecast, ``"step 3"`` or ``"step 3, channel 1"``. For an embedding,
-            ``"embedding"``. The target can also be a function of the output. It returns one number
-            per input ``(batch,)``, or the probabilities or logits of outcomes ``(batch, outcome)``.
-            None: the most likely token or class, the first step, or the embedding of a model
-            without an output head; see `attnlens.audits.screen`. If a text for a masked language
-            model has no ``[MASK]``, its last token is masked. For an encoder-decoder, the target is
-            the first token of its output.
+        target: the part of the output to explain. For a classifier, give the name or number of a
+            class. For a language model, give a token (text or number) for the next position or for
+            ``[MASK]``. For a forecast, give ``"step 3"`` or ``"step 3, channel 1"``. For an
+            embedding, give ``"embedding"``. A function of the output is also allowed. The function
+            must return one number per input ``(batch,)``, or a tensor ``(batch, outcome)`` of
+            probabilities or logits. None: the most likely token or class, the first step of a
+            forecast, or the embedding of a model without an output head. If a text for a masked
+            language model has no ``[MASK]``, the last token of the text is masked. For an
+            encoder-decoder, the target is the first output token.
         layers: the layers whose heads are reported; None: all layers.
-        heads: the number of heads to make claims about.
+        heads: the number of heads for which claims are made.
         sinks: the positions of items that are left out of claims, in addition to special tokens;
             None: the result of `attnlens.attention.focus.sink_items`.
         seed: the seed of all random draws.
@@ -114,7 +115,7 @@ def audit(
         raise InputError(f"audit has no option {loose[0]!r}", remedy=f"use {_OPTIONS}")
     if not isinstance(heads, int) or heads < 0:
         raise InputError(f"heads={heads!r} is not a number of heads", remedy="give 0 or more")
-    # A list, because an iterator would be empty at the second input.
+    # Make a list, because an iterator would be empty at the second input.
     selected_layers = [layers] if isinstance(layers, int) else None if layers is None else [*layers]
     results = []
     for number, single_input in enumerate(single_inputs):
@@ -157,7 +158,7 @@ def _of_layers(table: HeadTable, layers: Sequence[int] | None) -> HeadTable:
 
 
 def _mean_table(tables: Sequence[HeadTable]) -> HeadTable:
-    """Return each head's figures, averaged over the inputs for which they are known."""
+    """Average every column of `FIGURES` over the inputs. Missing values (None) are ignored."""
     if len(tables) == 1:
         return tables[0]
     by_head: dict[tuple[str, int], list[HeadRow]] = {}
@@ -182,17 +183,17 @@ def _mean_table(tables: Sequence[HeadTable]) -> HeadTable:
 
 _RANDOM_LISTS: Final = 10
 _RANDOM_HEADS: Final = 5
-"""The number of heads per input from which placebos are made."""
+"""The number of randomly drawn heads per input. Their most attended items are used as placebos."""
 
 _MIN_ITEMS: Final = 3
 
 _PROBABILITY_TOLERANCE: Final = 1e-3
-"""The largest difference that rounding causes between an input's probabilities in two batches."""
+"""Rounding may change the probabilities of an input by this much from one batch to the next."""
 
 _CONTROL: Final = "other sets of as many items, beyond what kind, frequency and place explain"
 
 _ITEMS_PER_COLUMN: Final = 5
-"""For every five items, a claim is corrected for at most one number of `token_structure`."""
+"""Claims are adjusted for one column of `token_structure` for every 5 items."""
 
 _CLOSED_CLASSES: Final = """
 a about all an and any are as at be been but by can could did do does each for from had has have
@@ -213,7 +214,7 @@ class AuditClaim(Claim):
 
 
 class _Case:
-    """One screened input, which is evaluated with different items hidden."""
+    """One screened input and the evaluations in which some of its items are hidden."""
 
     def __init__(self, single_input: AuditInput, screening: Screening) -> None:
         self.single_input, self.screening = single_input, screening
@@ -234,7 +235,7 @@ class _Case:
         return self._scores_without(masks, rows)
 
     def _scores_without(self, masks: Flags, rows: Sequence[HeadRow] | None = None) -> Floats:
-        """Return the scores ``(mask, score)``. ``masks`` is true at the hidden positions."""
+        """Return the scores ``(mask, score)``. Positions where ``masks`` is true are hidden."""
         screening = self.screening
         hide = dict.fromkeys(screening.sites, masks)
         if rows is not None:
@@ -252,8 +253,8 @@ class _Case:
 
         Args:
             flags: true for visible items, ``(mask, item)``.
-            rows: for each mask, the only head from which items are hidden; None: hide from the
-                whole model.
+            rows: one head for each mask; items are hidden only from this head. None: items are
+                hidden from the whole model.
         """
         scores = self._scores(flags, rows)
         probs = self.screening.target.probs(scores, self._full, self._nothing)
@@ -322,7 +323,7 @@ class _Case:
         weights: Floats | None = None,
         row: HeadRow | None = None,
     ) -> AuditClaim:
-        """Make a claim about items. ``weights`` is the attention to every key, if it is known."""
+        """Make a claim about items. ``weights`` is the attention to every key; None if unknown."""
         lift = None
         if weights is not None:
             mean = float(weights[list(self.screening.items)].mean())
@@ -363,10 +364,10 @@ class _Case:
         ]
 
     def model_free_lists(self) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
-        """Return two lists of tokens: those with the largest ids, and the longest ones.
+        """Return two placebo lists: the tokens with the largest ids, and the longest tokens.
 
-        The lists are placebos, because they do not depend on the model. Inputs that are not texts
-        have no such lists.
+        The lists do not depend on the model, so they are placebos. If the input is not a text, both
+        results are empty.
         """
         if self.single_input.text is None or "input_ids" not in self.single_input.kwargs:
             return [], []
@@ -384,9 +385,10 @@ class _Case:
 def token_structure(single_input: AuditInput, screening: Screening) -> dict[int, tuple[float, ...]]:
     """Return numbers that describe each item independently of the model.
 
-    A token has five numbers: the logarithm of its id (vocabularies are roughly sorted by
-    frequency), its length, a flag for function words, a flag for special tokens and punctuation,
-    and the logarithm of its distance from the end. Other items have only the last number.
+    A token is described by five numbers: the logarithm of the id, the length, a flag for function
+    words, a flag for special tokens and punctuation, and the logarithm of the distance from the
+    end. The id is used as a measure of frequency, because vocabularies are roughly sorted by
+    frequency. Other items are described only by the logarithm of their distance from the end.
     """
     labels, ids = screening.labels, single_input.kwargs.get("input_ids")
     structure: dict[int, tuple[float, ...]] = {}
@@ -416,27 +418,27 @@ def audit_input(
 ) -> tuple[Input, tuple[TokenEffect, ...], HeadTable, list[AuditedClaim], list[tuple[int, int]]]:
     """Test the claims that one input's attention suggests.
 
-    The items that a head attends to are hidden together, once from that head and once from the
-    whole model. The claim about the head is tested only if hiding the items from the head has at
-    least a tenth of the effect of hiding them from the whole model. Otherwise, the claim gets no
+    The most attended items of a head are hidden from the head and, separately, from the whole
+    model. The claim about the head is not tested if hiding the items from the whole model has more
+    than ten times the effect of hiding them from the head. Claims that are not tested get no
     verdict.
 
     Args:
-        number: the number of the input.
+        number: the index of the input.
         table: the heads to report.
-        heads: the number of heads to make claims about.
+        heads: the number of heads for which claims are made.
 
     Returns:
-        the input, the effects of hiding each item, the heads, the claims, and two numbers for each
-        of `PLACEBOS`: how many lists were tested, and how many of these were supported.
+        a tuple of the input, the effects of hiding each item, the heads, the claims, and the
+        placebo results. The placebo results are pairs in the order of `PLACEBOS`: the number of
+        tested lists and the number of supported lists.
 
     Raises:
         InputError: there are too few items to compare.
     """
     if len(screening.items) < _MIN_ITEMS:
         raise InputError(
-            f"without attention sinks, only {len(screening.items)} items are left, too "
-            "few to compare",
+            f"only {len(screening.items)} items can be compared after attention sinks are excluded",
             remedy="give a longer input, or allow sinks in claims with sinks=[]",
         )
     case = _Case(single_input, screening)
@@ -475,7 +477,7 @@ def audit_input(
 def _of_heads(
     trial: Trial[AuditClaim], case: _Case, claims: Mapping[HeadRow, AuditClaim]
 ) -> Iterator[ClaimTest[AuditClaim]]:
-    """Yield the tests of the claims about heads. A head with too small an effect is not tested."""
+    """Yield the results of the claims about heads. Claims with small effects are not tested."""
     if not claims:
         return
     flags = np.array(
@@ -504,10 +506,7 @@ def _of_heads(
 
 
 def _with_p_values(trial: Trial[AuditClaim], case: _Case, rows: Sequence[HeadRow]) -> HeadTable:
-    """Return the rows with p-values.
-
-    The p-value of a head tests the effect of hiding its most attended items from the whole model.
-    """
+    """Add a p-value to each row, for hiding the head's most attended items from the whole model."""
     claims = [case.head_claim(row) for row in rows]
     statistics = trial.item_statistics(MODEL, claims[0])
     null = claims[0].pool.null(statistics, np.random.default_rng(trial.seed))
@@ -520,7 +519,6 @@ def _with_p_values(trial: Trial[AuditClaim], case: _Case, rows: Sequence[HeadRow
 def _placebos(
     trial: Trial[AuditClaim], case: _Case, rows: Sequence[HeadRow], generator: np.random.Generator
 ) -> list[tuple[int, int]]:
-    """Return the number of lists tested and the number supported, for each of `PLACEBOS`."""
     heads = [rows[at] for at in generator.permutation(len(rows))[:_RANDOM_HEADS]]
     shuffled = case.screening.shuffled
     lists = (

@@ -1,4 +1,4 @@
-"""A table of what each head of a recording attends to, with one row per head."""
+"""A table with one row per head of a recording, which shows what the head attends to."""
 
 from __future__ import annotations
 
@@ -29,33 +29,33 @@ if TYPE_CHECKING:
 
 RELATIONS: Final = ("previous", "first", "duplicate", "induction")
 _CROSS: Final = ("cross", "encdec", "encoder_attn", "enc_attn", "multihead_attn")
-"""Parts of site names that identify attention from a decoder to an encoder."""
+"""Sites with one of these words in their name are attention from a decoder to an encoder."""
 FIGURES: Final = (*RELATIONS, "sink", "entropy", "importance")
-"""The columns of a row that are averaged over inputs."""
+"""The columns that are averaged over inputs when head tables are combined."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeadRow:
-    """The figures of one head. Shares of attention are from 0 to 1.
+    """The measurements of one head. A share of attention is a number from 0 to 1.
 
     Attributes:
-        layer: the first number in the name of the site, or the site's index if there is no number.
+        layer: the first number in the site's name, or the site's index if the name has no number.
         site: the name of the attention module, as in ``named_modules()``.
-        stack: a name such as ``encoder``, ``decoder`` or ``cross``, if several sites of the model
-            have the same layer; otherwise empty.
-        previous, first, duplicate, induction: the share of attention to the previous token, to the
-            first token, to earlier equal tokens, and to the tokens that follow earlier equal
-            tokens. Each share is the mean over the queries that have such a key; None if no query
-            has such a key.
+        stack: a name such as ``encoder``, ``decoder`` or ``cross``; empty if every site of the
+            model has a different layer number.
+        previous, first, duplicate, induction: the shares of attention to the previous token, to the
+            first token, to earlier copies of the same token, and to the tokens that follow these
+            copies. Queries without such a token are left out of the mean; None if no query has such
+            a token.
         sink: the mean share of attention to sinks.
-        entropy: the mean entropy over queries, in nats.
+        entropy: the entropy of the attention weights in nats, averaged over queries.
         relation: the relation (previous, duplicate or induction) with the largest lift.
-        lift: the share of attention to that relation, divided by its share under uniform attention.
+        lift: the share of attention to ``relation``, divided by the share under uniform attention.
         importance: gradient times attention, summed over keys that are not sinks; None outside an
             audit.
         p: the p-value for the effect of hiding the head's most attended items from the whole model.
-            It is the share of random sets of items with at least as large an effect. None outside
-            an audit.
+            The p-value is the share of random item sets with an effect of at least the same size.
+            None outside an audit.
     """
 
     layer: int
@@ -98,12 +98,12 @@ def heads(
     *,
     sinks: Collection[int] | None = None,
 ) -> HeadTable:
-    """Measure how much each head attends to previous, first and equal tokens, and to sinks.
+    """Measure how much each head attends to the previous, first and repeated tokens, and to sinks.
 
     Args:
         recording: a recording with complete or lazy weights ``(batch, head, query, key)``.
-        tokens: one token for each key, to find equal tokens. Sites with a different number of keys
-            are left out. None: the labels of the keys.
+        tokens: one token for each key, used to find repeated tokens. Sites with a different number
+            of keys are left out. None: the labels of the keys.
         sinks: the positions of sinks; None: the result of `attnlens.attention.focus.sink_items`.
 
     Raises:
@@ -129,7 +129,7 @@ def heads(
 
 
 def whole_records(recording: Recording, keys: int | None) -> Iterator[AttentionRecord]:
-    """Yield the first record of each site, if it has this number of keys.
+    """Yield the first record of each site if the record is complete and has ``keys`` keys.
 
     Lazy weights are computed.
     """
@@ -152,11 +152,11 @@ def whole_records(recording: Recording, keys: int | None) -> Iterator[AttentionR
 
 
 def site_places(sites: Sequence[str]) -> dict[str, tuple[str, int]]:
-    """Return the stack and the layer of every site; together they identify one site.
+    """Return the stack and the layer of every site, which together identify the site.
 
-    The layer is the first number in a site's name, or the site's index if there is no number. The
-    stack, such as ``encoder``, ``decoder`` or ``cross``, distinguishes sites of the same layer. If
-    these words do not distinguish a site, its stack is its name.
+    The layer is the first number in a site's name, or the site's index if the name has no number.
+    The stack, such as ``encoder``, ``decoder`` or ``cross``, distinguishes sites of the same layer.
+    If two sites of one layer would get the same stack, their stacks are their full names.
     """
     layers = {}
     for index, site in enumerate(sites):

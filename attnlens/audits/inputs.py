@@ -17,11 +17,11 @@ from attnlens.recording import intervene, record
 from attnlens.recording.recording import Recording
 
 _MAX_FORWARD_ITEMS: Final = 1024
-"""The largest number of items in one forward pass, over all copies of an input together."""
+"""The largest number of items in one forward pass, counted over all copies of an input."""
 
 KeywordArgs = dict[str, Any]
 
-_GIVE: Final = "give a text with its tokenizer, tensors, or a dict of the model's arguments"
+_GIVE: Final = "give tensors, a dict of the model's arguments, or a text with its tokenizer"
 _READS: Final = ("max_position_embeddings", "n_positions", "max_source_positions", "n_ctx")
 
 
@@ -32,10 +32,10 @@ class AuditInput:
     Attributes:
         labels: the labels of the items; None if they are unknown.
         special: the positions of special tokens.
-        folds: for each site, the number of batch rows that belong to one input. It is greater than
-            1 if the model treats channels as batch rows.
+        folds: for each site, the number of batch rows that belong to one input. The number is
+            greater than 1 if the model treats channels as batch rows.
         rows: the number of copies of the input evaluated so far.
-        masked: the original tokens that were replaced by mask tokens, by position.
+        masked: maps each position that `mask_tokens` masked to the original token id.
     """
 
     model: nn.Module
@@ -50,7 +50,7 @@ class AuditInput:
     masked: dict[int, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """If no output is given, let an encoder-decoder predict its first output token."""
+        """Make an encoder-decoder predict its first output token if no decoder input is given."""
         config = getattr(self.model, "config", None)
         start = getattr(config, "decoder_start_token_id", None)
         output_names = {"decoder_input_ids", "labels"} & self.kwargs.keys()
@@ -93,10 +93,10 @@ class AuditInput:
             ) from error
 
     def mask_tokens(self, every: int = 0) -> None:
-        """If the model predicts masked tokens but no token is masked, mask some tokens.
+        """Mask some tokens if the model predicts masked tokens but no token of the input is masked.
 
         Args:
-            every: the distance between two masked tokens; 0: only the last token is masked.
+            every: the distance between two masked tokens; 0 masks only the last token.
         """
         mask = getattr(self.tokenizer, "mask_token_id", None)
         ids = self.kwargs.get("input_ids")
@@ -116,7 +116,7 @@ class AuditInput:
             )
 
     def attention_mask(self, items: int) -> Tensor:
-        """Return a mask ``(1, item)`` that is true for items that are not padding."""
+        """Return a mask ``(1, item)``, which is false for padding and true for all other items."""
         mask = self.kwargs.get("attention_mask")
         if isinstance(mask, Tensor) and mask.shape == (1, items):
             return mask.bool().cpu()
@@ -124,15 +124,15 @@ class AuditInput:
 
     @torch.no_grad()
     def hidden(self, hide: Mapping[str, Flags], **more: Any) -> Iterator[tuple[Any, Tensor]]:
-        """Run the model on copies of the input with items hidden, and yield the outputs by batch.
+        """Run the model on copies of the input in which items are hidden, and yield the outputs.
 
         Args:
-            hide: for each site, a mask that is true for hidden items: ``(copy, item)``, or ``(copy,
-                head, item)`` to hide items from single heads.
+            hide: maps each site to a mask, which is true for hidden items. The shape is ``(copy,
+                item)``, or ``(copy, head, item)`` to hide items from single heads.
 
         Yields:
-            an output, and a mask ``(copy, item)`` that is false for padding and for items that are
-            hidden from all heads.
+            an output and a mask ``(copy, item)``. The mask is false for padding and for items that
+            are hidden from all heads.
         """
         first = next(iter(hide.values()))
         items = first.shape[-1]
@@ -161,13 +161,12 @@ def split_inputs(model: object, inputs: Any, tokens: Any = None) -> list[AuditIn
     """Split the inputs of a model into single inputs.
 
     Args:
-        inputs: one text or several texts, which need a tokenizer; or a tensor, a sequence of
-            tensors, or a mapping from argument names to tensors. The first axis of every tensor is
-            the batch.
+        inputs: one or several texts (these need a tokenizer), a tensor, a sequence of tensors, or a
+            mapping from argument names to tensors. The first axis of every tensor is the batch.
         tokens: a Hugging Face tokenizer, or the labels of the items.
 
     Raises:
-        InputError: there is no model or no input, or an input cannot be read.
+        InputError: the model or the input is missing, or an input cannot be read.
     """
     if not isinstance(model, nn.Module):
         message = type(model).__name__
@@ -177,7 +176,7 @@ def split_inputs(model: object, inputs: Any, tokens: Any = None) -> list[AuditIn
         )
     if model.training:
         raise InputError(
-            "the model is in training mode, in which it answers differently each time",
+            "the model is in training mode, so its outputs vary between calls",
             remedy="call model.eval() first",
         )
     texts = [inputs] if isinstance(inputs, str) else inputs
@@ -222,10 +221,10 @@ def split_inputs(model: object, inputs: Any, tokens: Any = None) -> list[AuditIn
 
 
 def record_input(model: nn.Module, inputs: Any, tokens: Any = None) -> Recording:
-    """Record the attention of one input, labelled with its items.
+    """Record the attention of one input, and label queries and keys with the items of the input.
 
     Raises:
-        InputError: as in `split_inputs`, or there are several inputs.
+        InputError: an input is invalid (see `split_inputs`), or there are several inputs.
     """
     single_inputs = split_inputs(model, inputs, tokens)
     if len(single_inputs) > 1:
@@ -234,7 +233,7 @@ def record_input(model: nn.Module, inputs: Any, tokens: Any = None) -> Recording
         single_inputs[0].ask()
     for axis in ("query", "key"):
         if single_inputs[0].labels is not None:
-            with suppress(RecordingError):  # raised if the axis has another length
+            with suppress(RecordingError):  # raised if the axis has a different length
                 recording = recording.labelled(**{axis: single_inputs[0].labels})
     return recording
 
@@ -243,7 +242,7 @@ def _of_text(model: nn.Module, text: str, tokenizer: Any) -> AuditInput:
     if not callable(tokenizer):
         raise InputError(
             "a text cannot be read without its tokenizer",
-            remedy="give tokens=, the model's tokenizer",
+            remedy="give the model's tokenizer as tokens=",
         )
     if not text.strip():
         raise InputError("the text is empty", remedy="give a sentence")
@@ -253,7 +252,7 @@ def _of_text(model: nn.Module, text: str, tokenizer: Any) -> AuditInput:
     count = encoded["input_ids"].shape[1]
     if not count:
         raise InputError(
-            "the tokenizer made no token of the text",
+            "the tokenizer made no tokens from the text",
             remedy="give another text or another tokenizer",
         )
     config = getattr(model, "config", None)

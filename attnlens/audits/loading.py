@@ -28,9 +28,9 @@ _SAFELY: Final = {"local_files_only": True, "trust_remote_code": False}
 _MAX_CONFIG_BYTES: Final = 16 << 20
 _BASE_MEMORY: Final = 4 << 30
 _MEMORY_PER_BYTE: Final = 20
-"""The memory limit in bytes per byte of a model file.
+"""The number of bytes of memory allowed for each byte of a model file.
 
-The limit is high, because 2-bit weights become 32-bit weights, which are then copied.
+The limit is high because 2-bit weights are expanded to 32-bit weights and then copied.
 """
 _MAX_CPU_SECONDS: Final = 24 * 3600
 _MAX_SILENT_SECONDS: Final = 3600.0
@@ -39,7 +39,7 @@ _TOKENS: Final = ("tokenizer", "vocab", "merges", "spiece")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ModelSource:
-    """A model, its tokenizer or labels, and its inputs if a function returned them."""
+    """A model, its tokenizer or labels, and the inputs that a function returned, if any."""
 
     model: nn.Module
     tokens: Any = None
@@ -54,7 +54,7 @@ def load_model(path: str) -> ModelSource:
             inputs)`` or ``(model, inputs, tokens)``.
 
     Raises:
-        InputError: there is no model, or it cannot be read.
+        InputError: there is no model at the path, or the model cannot be read.
     """
     if check_model(path):
         module, _, function = path.partition(":")
@@ -69,8 +69,8 @@ def check_model(path: str) -> bool:
         True for ``module:function``, which runs the user's code; False for a folder or a file.
 
     Raises:
-        InputError: the path does not lead to a model, or the model would have to run code that is
-            stored with it.
+        InputError: the path does not lead to a model, or loading the model would run code from its
+            folder.
     """
     if os.path.isdir(path):
         _check_folder(path)
@@ -128,10 +128,11 @@ def _check_folder(path: str) -> None:
 
 
 def _code_setting(config: Any) -> str | None:
-    """Return the key with which a configuration makes transformers run code, or None.
+    """Return a configuration key that would make transformers run code; None if no key does.
 
-    The code is in the folder (``auto_map``) or in a repository with kernels, which is named
-    ``owner/repository``. ``attribute_map`` can give such a setting another name.
+    The code would come from the model folder (key ``auto_map``) or from a repository of kernels
+    (value ``owner/repository``). The key ``attribute_map`` counts too, because it can give these
+    keys other names.
     """
     remaining: list[tuple[Any, str | None]] = [(config, None)]
     while remaining:
@@ -150,7 +151,6 @@ def _code_setting(config: Any) -> str | None:
 
 
 def _check_index(path: str, file: str) -> None:
-    """Check that an index of weights lists only files in the same folder."""
     content = read_whole(file, _MAX_CONFIG_BYTES, remedy=_OFFLINE)
     try:
         parts = {str(part) for part in json.loads(content)["weight_map"].values()}
@@ -236,7 +236,7 @@ def _of_function(module: str, name: str) -> ModelSource:
         ) from error
     if not isinstance(result, tuple) or len(result) not in (2, 3):
         raise InputError(
-            f"{module}:{name} returned {type(result).__name__} instead of a tuple of two or three",
+            f"{module}:{name} returned {type(result).__name__} instead of two or three values",
             remedy="return (model, inputs) or (model, inputs, tokens)",
         )
     model, inputs, *tokens = result
@@ -249,7 +249,7 @@ def _transformers() -> Any:
         import transformers
     except ImportError:
         raise InputError(
-            "transformers is needed to read such models", remedy="run: pip install transformers"
+            "transformers is needed to read this model", remedy="run: pip install transformers"
         ) from None
     logging: Any = transformers.utils.logging
     logging.set_verbosity_error()
@@ -259,7 +259,7 @@ def _transformers() -> Any:
 
 @contextmanager
 def _quietly(path: str, problem: str) -> Any:
-    """Convert a library's error to an `InputError`, and hide its warnings and progress bars."""
+    """Convert errors of a library to `InputError`, and hide warnings and progress bars."""
     try:
         with warnings.catch_warnings(), redirect_stderr(StringIO()):
             warnings.simplefilter("ignore")

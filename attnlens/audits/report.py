@@ -25,7 +25,7 @@ _RENDERERS: Final = {
     ".json": "attnlens.audits.report:Audit.to_json",
     ".md": "attnlens.render.audit:audit_markdown",
 }
-"""The function that renders a report, by file extension."""
+"""For each file extension, the function that renders a report."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +58,14 @@ class TokenEffect:
     Attributes:
         input: the number of the input, from 0.
         position: the position of the item.
-        attention: the share of attention, from 0 to 1, that the item gets at the query from which
-            the answer is read. It is averaged over all heads.
-        before, after: the probability with the item visible, and with the item hidden. It is the
-            probability of the target or, if all outcomes are explained, of the most likely outcome.
+        attention: the item's attention weight, averaged over all heads. The query is the position
+            from which the answer is read.
+        before, after: the probability of the target before and after the item is hidden. If all
+            outcomes are explained, the most likely outcome is used as the target.
         points: ``after`` minus ``before`` in percentage points.
-        nats: the Kullback-Leibler divergence in nats between the probabilities of all outcomes with
-            the item visible and with the item hidden.
-        sink: whether the item is left out of claims as a sink.
+        nats: the Kullback-Leibler divergence in nats between the probabilities of all outcomes
+            before and after the item is hidden.
+        sink: whether the item is an attention sink, so that no claim includes it.
     """
 
     input: int
@@ -89,7 +89,7 @@ class TargetChange:
 
 @dataclass(frozen=True, slots=True)
 class LargestTargetChange(TargetChange):
-    """The change of the outcome that changes most, with its probability before and after."""
+    """The outcome with the largest change, and its probabilities before and after the change."""
 
     before: float
     after: float
@@ -98,8 +98,9 @@ class LargestTargetChange(TargetChange):
 class AuditedClaim(ClaimResult):
     """A claim of an audit and its result.
 
-    ``input`` counts from 0. ``scale`` and ``head`` are the site and name of the head that the claim
-    is about. ``removed`` and ``items`` are the positions and labels of the hidden items.
+    ``input`` counts from 0. If the claim is about a head, ``head`` is the head's name and ``scale``
+    is the head's site. ``removed`` lists the positions of the hidden items, and ``items`` lists
+    their labels.
     """
 
     kind: Kind
@@ -120,13 +121,14 @@ class AuditedClaim(ClaimResult):
 
 @dataclass(frozen=True, slots=True)
 class Placebo:
-    """Lists of items that should not matter. Each list is tested as one claim.
+    """Lists of items that should have no larger effects than random items.
 
-    All lists are hidden from the whole model. The items of ``random lists`` are drawn uniformly. A
-    list of ``random heads`` contains the items to which a randomly drawn head attends most. A list
-    of ``shuffled heads`` contains the items to which the same head attends most after the features
-    of its keys are reordered. The list ``rarest ids`` contains the tokens of a text that have the
-    largest ids, and ``longest words`` contains the longest tokens of the text.
+    Each list is tested as one claim. The items of the list are hidden from the whole model. The
+    items of ``random lists`` are drawn at random. A list of ``random heads`` contains the items to
+    which a randomly drawn head attends most. A list of ``shuffled heads`` contains the items to
+    which a randomly drawn head attends most after the features of its keys are shuffled. The list
+    ``rarest ids`` contains the tokens with the largest ids, and the list ``longest words`` contains
+    the longest tokens.
     """
 
     kind: PlaceboKind
@@ -136,7 +138,7 @@ class Placebo:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """The number of evaluated inputs, including copies with hidden items, and the time."""
+    """The number of evaluated inputs, including copies with hidden items, and the elapsed time."""
 
     forwards: int
     seconds: float
@@ -144,7 +146,7 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """The result of an audit. The figures in ``heads`` are means over the inputs."""
+    """The result of an audit. The numbers in ``heads`` are means over the inputs."""
 
     model: AuditedModel
     inputs: tuple[Input, ...]
@@ -185,12 +187,12 @@ class Audit:
         """Write the audit in the format of the file extension: ``.html``, ``.json`` or ``.md``.
 
         Raises:
-            InputError: the file has another extension, or it cannot be written.
+            InputError: the file extension is not supported, or the file cannot be written.
         """
         renderer = _RENDERERS.get(os.path.splitext(path)[1].lower())
         if renderer is None:
             raise InputError(
-                "has a suffix that is not a format of an audit",
+                "has an unsupported file extension",
                 path=path,
                 remedy=f"give a name that ends in {', '.join(_RENDERERS)}",
             )

@@ -1,11 +1,11 @@
-"""Determine the target of an audit, and score every head with one forward pass with gradients.
+"""Determine the target of an audit, and score every head by gradient times attention.
 
-A number and an embedding are converted to values that are treated as probabilities:
+If the output is a number or an embedding, it is converted to a value between 0 and 1:
 
 - A number ``y`` is converted to ``sigmoid((y - y of the full input) / s)``. The scale ``s`` is the
-  change of the number if all items are hidden.
-- An embedding, averaged over the visible items, is converted to ``(1 + c) / 2``. The number ``c``
-  is its cosine similarity to the embedding of the full input.
+  absolute change of ``y`` when all items are hidden.
+- An embedding is averaged over the visible items and converted to ``(1 + c) / 2``. The number ``c``
+  is the cosine similarity of this mean to the mean for the full input.
 """
 
 from __future__ import annotations
@@ -32,15 +32,17 @@ from attnlens.recording.recording import Recording
 TargetChoice = str | int | Callable[[Any], Tensor] | None
 
 Scores = Callable[[Any, Tensor], Tensor]
-"""A function that returns differentiable scores ``(row, score)``.
+"""A function that computes differentiable scores ``(row, score)``.
 
-Its arguments are an output and a mask of the visible items ``(row, item)``.
+The function takes an output and a mask ``(row, item)``, which is true for visible items.
 """
 
 _EMBEDDING: Final = "embedding"
 _ANY_OTHER: Final = "any other"
 _MAX_LISTED: Final = 6
-_FUNCTION: Final = "give target= a function of its output: (batch,) or (batch, outcome)"
+_FUNCTION: Final = (
+    "set target= to a function of the output that returns (batch,) or (batch, outcome)"
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,12 +50,11 @@ class Target:
     """The target of an audit.
 
     Attributes:
-        kind: the type of the scores. ``one`` means the log-odds of one outcome, ``all`` the
-            log-probabilities of all outcomes, ``number`` a number, and ``embedding`` a vector with
-            the norm 1.
-        query: the position from which the answer is read; None if there are several positions, or
-            if the position is unknown.
-        places: the number of positions of the output.
+        kind: the type of the scores: the log-odds of one outcome (``one``), the log-probabilities
+            of all outcomes (``all``), a number (``number``), or a vector of norm 1 (``embedding``).
+        query: the position from which the answer is read; None if the answer has no single
+            position.
+        places: the number of positions in the output.
     """
 
     name: str
@@ -67,7 +68,7 @@ class Target:
         """Convert scores ``(row, score)`` to probabilities ``(row, outcome)``.
 
         Args:
-            full, nothing: the scores ``(score,)`` with every item visible and with every item
+            full, nothing: the scores ``(score,)`` of the full input and of an input with all items
                 hidden.
         """
         if self.kind == "all":
@@ -89,7 +90,7 @@ def resolve_target(
     """Return the target for the output of one input.
 
     Args:
-        causal: the lengths of sequences in which no position attends to a later position.
+        causal: the sequence lengths at which the model's attention is causal.
 
     Raises:
         InputError: the target does not exist. The message lists the available targets.
@@ -110,7 +111,7 @@ def resolve_target(
     if answer.dim() == 3:
         return _token(single_input, answer, choice, answer.shape[1] in causal)
     raise InputError(
-        f"the model's output has shape {tuple(answer.shape)}, for which no target is known",
+        f"no target is known for a model output of shape {tuple(answer.shape)}",
         remedy=_FUNCTION,
     )
 
@@ -121,7 +122,7 @@ def output_of(output: Any, name: str) -> Tensor | None:
 
 
 def answer_of(output: Any) -> Tensor:
-    """Return the logits or the forecast of an output, or its first tensor if it has neither.
+    """Return the logits or forecast of an output. Without either, return the output's first tensor.
 
     Raises:
         InputError: the output contains no tensor.
@@ -143,7 +144,7 @@ def answer_of(output: Any) -> Tensor:
 
 
 def _of_one(index: int, at: int | None = None) -> Scores:
-    """Return a function that computes the log-odds of one outcome, at position ``at`` if given."""
+    """Return a function that computes the log-odds of one outcome. ``at`` selects a position."""
 
     def scores(output: Any, _: Tensor) -> Tensor:
         logits = answer_of(output).double()
@@ -182,12 +183,12 @@ def _token(single_input: AuditInput, logits: Tensor, choice: TargetChoice, causa
             word = getattr(single_input.tokenizer, "mask_token", None)
             put = f"put {word} into the text in place of the token to predict, or " if word else ""
             raise InputError(
-                f"the model's output has shape {tuple(logits.shape)}, one answer per input "
+                f"the model's output of shape {tuple(logits.shape)} has one answer per input "
                 "position, and no position was chosen",
                 remedy=f"{put}{_FUNCTION}",
             )
         query, answer_kind = masked[0], "masked token"
-    # A model may return only the last logits, whose index would then be 0 and not the position.
+    # Use index -1 for the last position, because a model may return no other logits.
     at = -1 if query == logits.shape[1] - 1 else query
     token_id = _number(single_input, logits[0, at], choice)
     tokenizer = single_input.tokenizer
@@ -222,7 +223,7 @@ def _number(single_input: AuditInput, logits: Tensor, choice: TargetChoice) -> i
 
 
 def _step(values: Tensor, choice: TargetChoice, match: re.Match[str] | None) -> Target:
-    """Return the target for one number of an output of one to three axes (row, step, channel)."""
+    """Return a target that selects one step and channel of an output ``(row, step, channel)``."""
     indices = [int(group or 0) for group in match.groups()] if match else []
     if not match and (choice is None or str(choice).isdecimal()):
         indices = [int(str(choice or 0)), 0]
@@ -247,8 +248,8 @@ def _embedding(choice: TargetChoice) -> Target:
     if choice not in (None, _EMBEDDING):
         raise InputError(
             f"there is no target {choice!r}",
-            remedy=f"use {_EMBEDDING!r}, the only target of a model without a head, or give a "
-            "function",
+            remedy=f"use {_EMBEDDING!r} or a function; a model without an output head has no other "
+            "target",
         )
 
     def scores(output: Any, item_mask: Tensor) -> Tensor:
@@ -289,7 +290,7 @@ def _of_function(function: Callable[[Any], Tensor], output: Any) -> Target:
 
 
 _PROBES: Final = 4
-"""The number of random directions in which an answer of many numbers is differentiated."""
+"""The number of random directions in which an answer with several numbers is differentiated."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -297,17 +298,16 @@ class Screening:
     """The attention of one input before any item is hidden.
 
     Attributes:
-        attention: for each site, the attention ``(head, item)`` at the query from which the answer
-            is read. If this query is unknown, the last query is used if there is a causal mask, and
-            the mean over all queries otherwise.
-        shuffled: the same attention, computed after the features of the keys were put in a
-            different order than the features of the queries. It is known only for sites whose
-            queries and keys were recorded.
-        importance: gradient times attention ``(head, item)``, summed over queries. It is not
-            negative.
-        items: the positions that claims can name: all positions except sinks, special tokens,
-            padding, and the answer's own position.
-        left_out: the positions of padding, and the answer's own position.
+        attention: maps each site to the attention ``(head, item)`` at the query from which the
+            answer is read. If the query is unknown, the last query is used for causal attention.
+            For other attention, the mean over all queries is used.
+        shuffled: like ``attention``, but the features of the keys were shuffled before the weights
+            were computed. Only sites whose queries and keys were recorded are included.
+        importance: gradient times attention ``(head, item)``, summed over queries. No value is
+            negative, because the sign is dropped.
+        items: the positions that claims may include. Sinks, special tokens, padding and the
+            position of the answer are left out.
+        left_out: the positions of padding, and the position of the answer.
     """
 
     target: Target
@@ -378,7 +378,7 @@ def screen(
 
 
 def _causal(recording: Recording) -> frozenset[int]:
-    """Return the lengths of sequences in which no position attends to a later one at any site."""
+    """Return the sequence lengths at which the attention of all sites is causal."""
     square = [each for each in recording.records() if each.shape[-2] == each.shape[-1]]
     bidirectional = {each.shape[-1] for each in square if bool(each.weights.triu(1).any())}
     return frozenset({each.shape[-1] for each in square} - bidirectional)
@@ -403,20 +403,20 @@ def importance(
 ) -> dict[str, Floats]:
     """Return gradient times attention for every head and key, summed over queries.
 
-    All attention weights of a head to one key are multiplied by a gate whose value is 1. One
-    backward pass then gives ``sum over queries of A ∂s/∂A`` for every head and key. For an answer
-    of many numbers, the result is the root mean square over `_PROBES` random directions.
-    Log-probabilities are weighted by the square root of their probability (the Fisher metric).
+    For each head and key, the weights of all queries are multiplied by one gate, whose value is 1.
+    One backward pass then gives ``sum over queries of A ∂s/∂A`` for every head and key. If the
+    answer has many numbers, the result is the root mean square over `_PROBES` random directions.
+    Each log-probability is weighted by the square root of the probability (the Fisher metric).
 
     Args:
         shapes: the shape of each site's weights, ``(batch, head, query, key)``.
 
     Returns:
-        for each site, an array ``(head, key)`` of numbers that are not negative.
+        a dict from each site to a non-negative array ``(head, key)``.
 
     Reference:
         Michel et al. 2019, "Are Sixteen Heads Really Better than One?"; Barkan et al. 2021,
-        "Grad-SAM", for gradient times attention.
+        "Grad-SAM" (gradient times attention).
     """
     gates = {
         site: torch.ones(1, shape[1], 1, shape[3], requires_grad=True)

@@ -22,14 +22,13 @@ _NO_MEMORY = re.compile(
     "not enough memory|out of memory|allocate memory|failed to map segment|start new thread"
     "|_find_and_load.* NULL"  # an import that failed for lack of memory
 )
-"""A pattern that matches the error messages of torch, Python and the library loader when there is
-not enough memory."""
+"""A pattern for the out-of-memory messages of torch, Python and the library loader."""
 
 _COMPLETION = "--print-completion"
 _FILES = ("MATCH", "SRC", "FILE", "PATH", "RECORDING", "EXPLANATION.json", "TEXT", "CSV")
 _FOLDERS = ("FOLDER", "DIR")
-"""The placeholders in the help that stand for a file or for a folder. Shell completion offers paths
-for an argument with such a placeholder."""
+"""These names stand for files and folders in the help. Shell completion offers paths for arguments
+with these names."""
 
 _REMOVED = {
     "completion": f"run `attnlens {_COMPLETION} bash` (or zsh, tcsh)",
@@ -41,15 +40,16 @@ _REMOVED = {
     },
     "check --judge": "leave the option out: `check` compares only numbers and names",
     "check --llm-model": "leave the option out: `check` compares only numbers and names",
-    "dashboard --corpus": "read the corpus's Parquet files with DuckDB or pandas",
+    "dashboard --corpus": "read the Parquet files of the corpus with DuckDB or pandas",
     "explain --references": "use --clauses",
-    "lab faithfulness --per-ball": "`measure` of attnlens.cricket.lab.attention_faithfulness "
-    "returns the balls",
-    "lab simulate --strength": "`lab planted` simulates matches whose dependencies are known",
+    "lab faithfulness --per-ball": "call `measure` of "
+    "attnlens.cricket.lab.attention_faithfulness, which returns each ball",
+    "lab simulate --strength": "use `attnlens lab planted`, which simulates matches with known "
+    "dependencies",
     "lab train --kind": "use --model",
     "over --overs-model": "use --model",
 }
-"""The commands and options of version 0.2 that were removed, and what to do instead of each."""
+"""Maps each removed command or option of version 0.2 to advice for the user."""
 
 
 _COMMANDS = {
@@ -60,7 +60,7 @@ _COMMANDS = {
     "models": "model_internals", "describe": "model_internals", "trace": "model_internals",
     "text": "model_internals", "lab": "lab", "schema": "explain",
 }  # fmt: skip
-"""The module of `attnlens.cli` that defines each command, by the name of the command."""
+"""Maps the name of each command to the module of `attnlens.cli` that defines the command."""
 
 GROUPS = {
     "a match": "explain story predict whatif over match dashboard narrate check mcp",
@@ -68,7 +68,7 @@ GROUPS = {
     "lab": "lab",
     "others": "schema",
 }
-"""The headings in the help, and the commands under each heading, in the order of the help."""
+"""Maps each heading in the help to the commands under that heading, in display order."""
 
 
 def build_parser() -> Parser:
@@ -87,10 +87,7 @@ def build_parser() -> Parser:
 
 
 def _removed(words: Sequence[str]) -> str | None:
-    """Return a message that names the replacement of a removed command or option.
-
-    The result is ``None`` if ``words`` contains no removed command or option.
-    """
+    """Return a message if ``words`` contain a removed command or option."""
     for name, remedy in _REMOVED.items():
         *command, last = name.split()
         if last.startswith("--"):
@@ -103,7 +100,6 @@ def _removed(words: Sequence[str]) -> str | None:
 
 
 def _offer_completion(parser: Parser) -> None:
-    """Add the option of the library shtab that prints a completion script for a shell."""
     import shtab
 
     shtab.add_argument_to(parser, _COMPLETION)
@@ -117,8 +113,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command, as the `attnlens` program does.
 
     Returns:
-        the exit status: 0 for success; 1 for success with a negative answer; 2 for bad usage or bad
-            input; 130 if interrupted.
+        the exit status: 0 for success; 1 if the command worked but its result is negative, such as
+            a failed check; 2 for bad usage or bad input; 130 if interrupted.
     """
     _open_streams()
     serve_any_terminal()
@@ -146,7 +142,7 @@ def _failed(error: Exception) -> int:
         drop(sys.stdout)
         return DONE
     if isinstance(error, OSError):
-        # If the disk is full, part of stdout is unwritten. Python would report that again at exit.
+        # If the disk is full, part of stdout is unwritten. Python would report this again at exit.
         drop(sys.stdout)
         # An error in writing to stdout has no file name.
         no_room = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -171,7 +167,6 @@ def _failed(error: Exception) -> int:
 
 
 def _run(words: list[str]) -> int:
-    """Parse the words, run the command and return the exit status."""
     if not _has_folder():
         # Without a current folder, relative paths are invalid and torch cannot be loaded.
         return complain(
@@ -194,7 +189,6 @@ def _run(words: list[str]) -> int:
 
 
 def _has_folder() -> bool:
-    """Return whether the current working folder still exists."""
     try:
         os.getcwd()
     except FileNotFoundError:
@@ -205,8 +199,8 @@ def _has_folder() -> bool:
 def _open_streams() -> None:
     """Open the null device for each standard stream that was closed before Python started.
 
-    In Python, a closed standard stream is None. The streams are opened in the order of their file
-    descriptors 0, 1 and 2. Otherwise another file could get one of these descriptors.
+    Python sets a closed standard stream to None. The streams are opened in the order stdin, stdout,
+    stderr, so that they get the file descriptors 0, 1 and 2.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
@@ -214,7 +208,7 @@ def _open_streams() -> None:
 
 
 def _with_remedy(error: AttnlensError) -> str:
-    """Return the text of an error. An error about a match file gets a remedy if it has none."""
+    """Return the text of an error. If the error is about a match file, add a remedy."""
     from attnlens.cricket.errors import MatchFileError
 
     if not isinstance(error, MatchFileError) or error.remedy:

@@ -1,4 +1,4 @@
-"""Command-line arguments: the parser, shared options, and the objects that users name."""
+"""Parse command-line arguments, and find the ball that the arguments name."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from attnlens.cricket.session import Session
 
 MAX_COUNT = 999_999
-"""The largest accepted value of an option that counts things, such as ``--balls``."""
+"""The upper limit of options that are counts, such as ``--balls``."""
 
 MAX_SEED = 2**63 - 1
 
 
 class Commands(Protocol):
-    """A group of commands, to which each command adds its parser."""
+    """A group of commands. Each command adds a parser to the group."""
 
     def add_parser(self, name: str, **settings: Any) -> Parser:
         """Add a parser for the command ``name``."""
@@ -34,12 +34,12 @@ class Parser(argparse.ArgumentParser):
     """An argument parser that prints each error message on one line.
 
     Args:
-        run: the function that runs the command with its options and returns the exit status.
+        run: the function that receives the options, runs the command and returns the exit status.
 
     Attributes:
-        commands: the parser of each command, by name; empty if there are no commands.
-        groups: for each heading of the help, the names of the commands under that heading; empty if
-            the help shows all commands in one list.
+        commands: a mapping from the name of each command to the command's parser.
+        groups: a mapping from each heading of the help to the names of the commands under the
+            heading. Without groups, the help shows all commands in one list.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Parser(argparse.ArgumentParser):
         self.add_argument(name, metavar=metavar, help=text, **settings)
 
     def flag(self, name: str, text: str) -> None:
-        """Add an option that has no value. Its help is ``text``."""
+        """Add an option without a value. ``text`` is the help of the option."""
         self.add_argument(name, action="store_true", help=text)
 
     def error(self, message: str) -> NoReturn:
@@ -68,7 +68,7 @@ class Parser(argparse.ArgumentParser):
         self.exit(complain(f"{message}; see `{self.prog} --help`"))
 
     def _print_message(self, message: str, file: Any = None) -> None:
-        """Print the help. If that fails, raise an error, which argparse itself would ignore."""
+        """Print the help, and raise an error if printing fails. Argparse would ignore the error."""
         print(message, end="", file=file, flush=True)
 
     def all_arguments(self) -> Iterator[argparse.Action]:
@@ -78,7 +78,7 @@ class Parser(argparse.ArgumentParser):
             yield from parser.all_arguments()
 
     def format_help(self) -> str:
-        """Return the help, in which the commands are listed under the headings of ``groups``."""
+        """Return the help, with the commands listed under the headings of ``groups``."""
         if not self.groups:
             return super().format_help()
         formatter = self._get_formatter()
@@ -102,7 +102,7 @@ class Parser(argparse.ArgumentParser):
         return formatter.format_help()
 
     def command_group(self, dest: str, *, required: bool = False) -> Commands:
-        """Add a group of commands. The name of the chosen command becomes the option ``dest``."""
+        """Add a group of commands. The option ``dest`` receives the name of the chosen command."""
         group = self.add_subparsers(
             title="commands", metavar="COMMAND", dest=dest, required=required
         )
@@ -121,7 +121,7 @@ def date(text: str) -> datetime.date:
 
 
 def whole_number(low: int, high: int) -> Callable[[str], int]:
-    """Return an argparse type for integers within limits."""
+    """Return an argparse type that accepts integers from ``low`` to ``high``."""
 
     def read(text: str) -> int:
         if text.isascii() and text.isdigit() and len(text) < 20 and low <= int(text) <= high:
@@ -132,7 +132,7 @@ def whole_number(low: int, high: int) -> Callable[[str], int]:
 
 
 def number(low: int, high: int) -> Callable[[str], float]:
-    """Return an argparse type for numbers within limits."""
+    """Return an argparse type that accepts numbers from ``low`` to ``high``."""
 
     def read(text: str) -> float:
         with suppress(ValueError):
@@ -158,7 +158,7 @@ _SHARED: Mapping[str, Any] = {
     "--innings": {
         "type": int,
         "metavar": "N",
-        "help": "number of the innings (default 1; with --ball next, the last innings)",
+        "help": "the innings, counted from 1 (default 1; with --ball next, the last innings)",
     },
     "--model": {
         "metavar": "PATH",
@@ -166,38 +166,39 @@ _SHARED: Mapping[str, Any] = {
     },
     "--history": {
         "metavar": "SRC",
-        "help": "earlier matches (a zip, a folder or a file); they update the ratings to "
-        "the match's date",
+        "help": "a zip, folder or file of earlier matches, used to update the ratings up to the "
+        "match's date",
     },
     "--no-evidence": {
         "action": "store_true",
-        "help": "do not hide any input: this is faster, but no claim is tested",
+        "help": "do not hide any input, which is faster but leaves the claims untested",
     },
     "--from": {
         "type": date,
         "dest": "first",
         "metavar": "DATE",
-        "help": "use only matches from this day on",
+        "help": "use only matches on or after this day",
     },
     "--until": {
         "type": date,
         "dest": "last",
         "metavar": "DATE",
-        "help": "use only matches up to this day",
+        "help": "use only matches on or before this day",
     },
     "--on-error": {
         "choices": ("stop", "skip"),
         "default": "stop",
-        "help": "if a file cannot be read: stop (default), or skip the file and report it",
+        "help": "what to do when a file cannot be read: stop (default), or skip and report the "
+        "file",
     },
-    "--out": {"metavar": "FILE", "help": "write to this file instead of to stdout"},
+    "--out": {"metavar": "FILE", "help": "write the output to this file (default: stdout)"},
 }
 
 
 def add_shared(parser: Parser, *names: str, **changes: Any) -> None:
     """Add the named arguments, which several commands share.
 
-    ``changes`` override the usual settings of these arguments.
+    ``changes`` override the default settings of the arguments.
     """
     for name in names:
         parser.add_argument(name, **{**_SHARED[name], **changes})
@@ -229,13 +230,13 @@ def add_formats(
     )
     parser.flag(
         "--ascii",
-        "print only ASCII characters (text format; the default if the terminal "
-        "supports only ASCII)",
+        "print only ASCII characters in the text format (the default when the terminal supports "
+        "only ASCII)",
     )
 
 
 def given_options(options: argparse.Namespace, *names: str) -> dict[str, Any]:
-    """Return the values of the named options, without the options that the user did not give."""
+    """Return the values of the named options. Omit options that the user did not give."""
     values = {name: getattr(options, name) for name in names}
     return {name: value for name, value in values.items() if value is not None}
 
@@ -252,9 +253,9 @@ def session_of(options: argparse.Namespace, cache: Path | None = None) -> Sessio
 
 
 def ball_of(session: Session, options: argparse.Namespace) -> tuple[Match, BallReference]:
-    """Return the match and the ball that the user named by ``MATCH``, ``--ball`` and ``--innings``.
+    """Return the match and the ball that ``MATCH``, ``--ball`` and ``--innings`` name.
 
-    If several balls have this name, or no ball is named, report on stderr which ball is used.
+    If the name matches several balls or no name is given, print the chosen ball on stderr.
 
     Raises:
         AttnlensError: the file cannot be read, or the match has no such ball.
@@ -273,7 +274,7 @@ def ball_of(session: Session, options: argparse.Namespace) -> tuple[Match, BallR
 
 
 def tell_names(match: Match, balls: Mapping[str, BallReference]) -> None:
-    """For each name that fits several balls, report on stderr which of these balls was chosen."""
+    """For each name that matches several balls, print the chosen ball on stderr."""
     from attnlens.cricket.match.naming import hint
 
     for name, ball in balls.items():

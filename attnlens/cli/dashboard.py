@@ -1,4 +1,4 @@
-"""``attnlens dashboard``, which shows matches and recordings in the browser."""
+"""The command ``attnlens dashboard``, which shows matches and recordings in the browser."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ def add_dashboard(commands: Commands) -> None:
     parser = commands.add_parser(
         "dashboard",
         run=_run,
-        help="explore matches ball by ball, and ask what-if questions, in the browser",
-        description="Serve a page for each ball: the predicted outcomes with their reasons, "
-        "every attention head, every claim with its test, and a form for what-if "
-        "questions. The dashboard also shows saved recordings (.safetensors). "
-        "Without a file, it shows a simulated match.",
+        help="explore matches ball by ball in the browser, and ask what-if questions",
+        description="Serve a page for each ball. The page shows the predicted outcomes, the "
+        "reasons for the prediction, every attention head and every tested claim. A form on the "
+        "page answers what-if questions. The dashboard also shows saved recordings "
+        "(.safetensors). Without a file argument, the dashboard shows a simulated match.",
     )
     parser.option(
         "files",
         "MATCH",
-        "match files, folders or zip files, and recordings (.safetensors)",
+        "match files, folders of match files, zip files, or recordings (.safetensors)",
         nargs="*",
     )
     parser.add_argument(
@@ -54,9 +54,13 @@ def add_dashboard(commands: Commands) -> None:
         default=8050,
     )
     parser.flag("--no-browser", "do not open the browser")
-    parser.flag("--follow", "check the match files for new balls, and show each new ball")
+    parser.flag("--follow", "watch the match files, and show each new ball")
     parser.flag("--public", "make the dashboard read-only: nobody can upload a file")
-    parser.option("--heads", "FILE", "the JSON document that `attnlens lab heads --json` wrote")
+    parser.option(
+        "--heads",
+        "FILE",
+        "show the heads from this JSON file, which `attnlens lab heads --json` writes",
+    )
     add_shared(parser, "--model", "--history")
 
 
@@ -98,10 +102,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _first_page(matches: Matches, recordings: Recordings) -> str:
-    """Return the address of the page that opens first.
-
-    If there is only one match or recording, its page opens first. Otherwise the list opens first.
-    """
+    """Return the address of the only match or recording, or of the list if there are several."""
     from attnlens.dashboard.pages import last_ball_link, match_link, recording_link
 
     if len(matches.permanent) == 1:
@@ -114,7 +115,7 @@ def _first_page(matches: Matches, recordings: Recordings) -> str:
 
 
 def _open(options: argparse.Namespace, matches: Matches, recordings: Recordings) -> None:
-    """Open the files that are named on the command line.
+    """Open the files named on the command line.
 
     If no file is named, open a simulated match, which is the same in every run.
     """
@@ -150,7 +151,6 @@ def _open(options: argparse.Namespace, matches: Matches, recordings: Recordings)
 
 
 def _functions(options: argparse.Namespace) -> Functions:
-    """Return the functions that compute the dashboard's content, with one session per model."""
     from functools import lru_cache
 
     from attnlens.cricket.explain import what_if_types as types
@@ -245,7 +245,6 @@ def _heads(path: str) -> dict[str, str]:
 
 
 def _texts() -> dict[str, Callable[[Data], str]]:
-    """Return the functions that render the downloadable files of an explanation, by file name."""
     from attnlens.cricket.explain.types import Explanation
     from attnlens.cricket.pages.documents import render_html
     from attnlens.cricket.pages.full_page import render_full_page

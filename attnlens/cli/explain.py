@@ -1,4 +1,4 @@
-"""``attnlens explain``, which explains the forecast of one ball, and ``attnlens schema``."""
+"""The command ``explain``, which explains the forecast of a ball, and the command ``schema``."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 _POLL_SECONDS = 0.1
-"""The seconds between two checks of a followed match file."""
+"""The time in seconds between two checks of a followed match file."""
 
 _MAX_IDLE_SECONDS = 10_000_000
 """The largest accepted value of ``--idle``, in seconds."""
@@ -47,15 +47,15 @@ def add_explain(commands: Commands) -> None:
         "explain",
         run=_run,
         help="explain the prediction for one ball",
-        description="Explain the prediction for one ball from the balls before it, and test "
-        "the explanation by hiding those balls from the model.",
+        description="Explain how the model predicts one ball from the earlier balls. Test the "
+        "explanation by hiding earlier balls from the model.",
     )
     add_ball_options(parser, nargs="+")
     parser.flag(
         "--all",
-        "explain every ball: of one match, as one JSON line per ball; with --out "
-        "DIR, of every MATCH (files, folders, zip files), as DIR/MATCH_ID.parquet "
-        "with one row per ball (run the same command again to resume)",
+        "print one JSON line for every ball of one match; with --out DIR, write "
+        "DIR/MATCH_ID.parquet with one row per ball for every MATCH (files, folders, zip files); "
+        "to resume, run the same command again",
     )
     parser.option(
         "--workers",
@@ -68,11 +68,12 @@ def add_explain(commands: Commands) -> None:
     parser.add_argument(
         "--scale",
         choices=SCALE_NAMES,
-        help="the scale of attention to show (default whole for text, medium for heatmap)",
+        help="the scale whose attention is shown (default: whole for text, medium for heatmap)",
     )
     parser.flag(
         "--full",
-        "with --format text: list every claim and every head, and the balls each head attended to",
+        "with --format text: list every claim, every head, and the balls that each head attended "
+        "to",
     )
     add_formats(parser, _FORMATS)
     parser.add_argument(
@@ -87,23 +88,23 @@ def add_explain(commands: Commands) -> None:
     )
     parser.flag(
         "--clauses",
-        "print the prompt that lists attnlens's own sentences by id and asks the "
-        "language model which to print; `attnlens.render_text` prints the chosen "
-        "sentences (implies --format prompt)",
+        "print a prompt that lists attnlens's own sentences with their ids and asks a language "
+        "model to choose some; `attnlens.render_text` returns the chosen sentences (implies "
+        "--format prompt)",
     )
     add_shared(parser, "--out")
     parser.option(
         "--cache",
         "FOLDER",
-        "the folder in which answers are stored and reused (default: attnlens in "
-        "the user's cache folder)",
+        "the folder in which explanations are stored for reuse (default: attnlens in the user's "
+        "cache folder)",
     )
-    parser.flag("--no-cache", "compute the answer again, and do not store the new answer")
+    parser.flag("--no-cache", "compute the explanation again, and do not store it")
     parser.flag(
         "--follow",
-        "follow a file that is still being written: for each new ball, print one "
-        "line with its surprise and the forecast of the next ball; with --full, "
-        "print the page of the next ball; with --format json, print one JSON line "
+        "watch a file that is still being written, and print one line per new ball: the outcome, "
+        "the probability that the model gave to the outcome, and the forecast of the next ball; "
+        "with --full, print a page about the next ball; with --format json, print one JSON line "
         "per ball",
     )
     parser.option(
@@ -117,14 +118,16 @@ def add_explain(commands: Commands) -> None:
 def add_ball_options(parser: Parser, *, nargs: str | None = None) -> None:
     """Add the options that choose the match, the ball, the model and the outcome.
 
-    ``nargs`` is the number of matches that the user may name, as in argparse.
+    ``nargs`` is argparse's setting for the number of matches that the user may name.
     """
     from attnlens.cricket.match.match import OUTCOMES, parse_outcome
 
     add_shared(parser, "match", nargs=nargs)
     add_shared(parser, "--ball", "--innings")
     parser.option(
-        "--batter", "NAME", "the batter who faces (only with --ball next); new:NAME is a debutant"
+        "--batter",
+        "NAME",
+        "the batter on strike, or new:NAME for a debutant (only with --ball next)",
     )
     parser.option("--bowler", "NAME", "the bowler (only with --ball next)")
     add_shared(parser, "--model", "--history")
@@ -132,10 +135,10 @@ def add_ball_options(parser: Parser, *, nargs: str | None = None) -> None:
         "--outcome",
         type=parse_outcome,
         choices=(*OUTCOMES, "all"),
-        help="the outcome to explain, a code or a name such as six: effects and "
-        "verdicts are about its probability; all: about the whole distribution "
-        "(default: the actual outcome if it was a wicket or a boundary, else an "
-        "outcome far from usual, else the actual outcome)",
+        help="the outcome to explain: a code, or a name such as six. Effects and verdicts refer "
+        "to the probability of this outcome or, with `all`, to the whole distribution. Default: "
+        "the actual outcome if it was a wicket, a four or a six; otherwise an outcome whose "
+        "probability is unusual; otherwise a common outcome such as a dot",
     )
     add_shared(parser, "--no-evidence")
 
@@ -153,7 +156,7 @@ def add_schema(commands: Commands) -> None:
 def _run_schema(options: argparse.Namespace) -> int:
     from importlib.resources import files
 
-    # The types would give the same schema but are slow to import. A test compares both.
+    # The types would give the same schema, but importing them is slow. A test compares both.
     text = files("attnlens.cricket.explain").joinpath("schema.json").read_text(encoding="utf-8")
     utf8_stdout()
     emit(text.rstrip("\n"), options.out)
@@ -165,12 +168,13 @@ def _run(options: argparse.Namespace) -> int:
         return _export(options)
     if options.workers > 1 or options.ray:
         raise InputError(
-            "--workers and --ray work only when the answers go to a folder",
+            "--workers and --ray work only when explanations are written to a folder",
             remedy="add --all --out DIR",
         )
     if len(options.match) > 1:
         raise InputError(
-            "several matches can be explained only into a folder", remedy="add --all --out DIR"
+            "the explanations of several matches need an output folder",
+            remedy="add --all --out DIR",
         )
     [options.match] = options.match
     check_follow(options)
@@ -190,13 +194,12 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _check_form(options: argparse.Namespace) -> None:
-    """Check that the format can be combined with the other options."""
     for name in ("messages", "template", "clauses"):
         if getattr(options, name) not in (None, False):
             if options.format not in ("text", "prompt"):
                 raise InputError(
                     f"--{name} applies to prompts, not to --format {options.format}",
-                    remedy="use --format prompt, or leave it out",
+                    remedy="use --format prompt, or leave --format out",
                 )
             options.format = "prompt"
     if options.outcome is not None and options.format == "heatmap":
@@ -213,7 +216,7 @@ def _check_form(options: argparse.Namespace) -> None:
 
 
 def explain_named_ball(options: argparse.Namespace) -> Explanation:
-    """Explain the ball that the options name.
+    """Explain the ball named by the options.
 
     Raises:
         AttnlensError: the match file, the ball or the model cannot be used.
@@ -225,7 +228,6 @@ def explain_named_ball(options: argparse.Namespace) -> Explanation:
 
 
 def _answers_folder(options: argparse.Namespace) -> Path | None:
-    """Return the folder in which explanations are stored, or ``None`` if they are not stored."""
     if getattr(options, "no_cache", False):
         return None
     from pathlib import Path
@@ -249,8 +251,8 @@ def _export(options: argparse.Namespace) -> int:
         raise InputError(
             "--all --out writes Parquet files into a folder, but this is a file",
             path=options.out,
-            remedy="name a folder; to write one match as JSON lines, redirect stdout instead "
-            "of --out",
+            remedy="name a folder; to write one match as JSON lines, omit --out and redirect "
+            "stdout",
         )
     try:
         failed = export_matches(
@@ -296,7 +298,6 @@ def _explain_all(options: argparse.Namespace) -> int:
 
 
 def _show(options: argparse.Namespace, explanation: Explanation) -> int:
-    """Write one explanation in the requested format."""
     from attnlens.cricket.pages import ball_page
 
     scale = options.scale or ("medium" if options.format == "heatmap" else "whole")
@@ -324,7 +325,6 @@ def _document(explanation: Explanation, form: str) -> str:
 
 
 def _prompt(explanation: Explanation, options: argparse.Namespace) -> str:
-    """Return the prompt as plain text, or as JSON messages for the API in ``--messages``."""
     import json
 
     from attnlens.cricket.pages.prompt import prompt_of
@@ -341,18 +341,17 @@ def check_follow(options: argparse.Namespace) -> None:
     """Check that the other options can be combined with ``--follow``.
 
     Raises:
-        InputError: an option cannot be combined with ``--follow``, or it needs ``--follow``, which
-            was not given.
+        InputError: an option conflicts with ``--follow``, or works only with ``--follow``.
     """
     if not options.follow:
         if options.idle is not None:
             raise InputError(
-                "--idle works only with --follow", remedy="leave it out, or add --follow"
+                "--idle works only with --follow", remedy="leave --idle out, or add --follow"
             )
         return
     if options.all or options.ball not in (None, "next"):
         raise InputError(
-            "--follow explains only the ball that is not yet bowled",
+            "--follow explains only the next ball, which is not yet bowled",
             remedy="use --ball next, or leave --ball out",
         )
     for name in ("innings", "batter", "bowler"):
@@ -370,13 +369,13 @@ def check_follow(options: argparse.Namespace) -> None:
 
 
 def follow(options: argparse.Namespace, show_page: Callable[[Explanation], int]) -> int:
-    """Read the file of a live match again and again, and print every new ball.
+    """Read the file of a live match repeatedly, and print every new ball.
 
     Stop when the file has not changed for ``--idle`` seconds, or when the user stops the command.
 
     Args:
-        show_page: a function that prints the explanation of the next ball as a page, which is
-            called if balls are not printed as single lines.
+        show_page: a function that prints the explanation of the next ball as a page. The function
+            is not called when each ball is printed as one line.
     """
     from attnlens.cricket.readers import Growing
 
@@ -409,10 +408,9 @@ def _report_news(
     first: bool,
     show_page: Callable[[Explanation], int],
 ) -> None:
-    """Print the balls bowled since the last check, and the forecast of the next ball."""
     if news.another:
         say(f"the file now contains another match: {news.match.match_id}")
-    # The balls that are in the file at the start are not printed. Only later balls are.
+    # Balls that are in the file at the start are not printed.
     past = first or news.another
     bowled = [
         _bowled(session.explain(news.match, ball=ball, evidence=False, outcome=options.outcome))
@@ -437,7 +435,7 @@ def _report_news(
         print(json.dumps(line, ensure_ascii=False, separators=(",", ":")), flush=True)
         return
     if news.corrected:
-        say("balls that were printed before have changed in the file")
+        say("the file has changed balls that were already printed")
     ahead = f"next: {waiting}" if explanation is None else _forecast(explanation)
     if in_lines(options):
         lines = [_sentence(ball_row) for ball_row in bowled] or [news.match.match_id]
@@ -457,11 +455,10 @@ def in_lines(options: argparse.Namespace) -> bool:
 
 
 _MIN_LISTED_PROBABILITY = 0.03
-"""A forecast in one line leaves out every outcome with a smaller probability than this."""
+"""A one-line forecast lists only the outcomes with at least this probability."""
 
 
 def _forecast(explanation: Explanation) -> str:
-    """Return one line of text: the forecast of the next ball, and the win probability."""
     from attnlens.cricket.words.facts import OUTCOME_WORDS
     from attnlens.render.numbers import percent_seen
 
@@ -497,7 +494,7 @@ def _sentence(ball: Json) -> str:
     from attnlens.render.numbers import percent_seen
 
     return (
-        f"{ball['label']}  {ball['bowler']} to {ball['batter']}: {OUTCOME_WORDS[ball['actual']]}, "
-        f"to which the model had given {percent_seen(ball['probability'])}"
-        + (", the likeliest outcome" if ball["likeliest"] else "")
+        f"{ball['label']}  {ball['bowler']} to {ball['batter']}: {OUTCOME_WORDS[ball['actual']]}; "
+        f"its forecast probability was {percent_seen(ball['probability'])}"
+        + (" (the likeliest outcome)" if ball["likeliest"] else "")
     )

@@ -1,4 +1,4 @@
-"""``attnlens lab``, whose commands train, simulate and measure models."""
+"""The commands of ``attnlens lab``: train models, measure models, and simulate matches."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _MAX_MATCHES = 100_000
 def add_lab(commands: Commands) -> None:
     parser = commands.add_parser(
         "lab",
-        help="train, simulate and measure models",
+        help="train and measure models, and simulate matches",
         description="Train the predictors, simulate matches, and measure the quality of "
         "predictions and explanations.",
     )
@@ -71,7 +71,7 @@ def _add_counts(parser: Parser, *rows: tuple[str, int, str], most: int = MAX_COU
     """Add options whose value is a whole number.
 
     Each row is the name of an option, its smallest value and its help. ``most`` is the largest
-    value of all these options.
+    value that these options accept.
     """
     for name, least, words in rows:
         parser.option(name, "N", words, type=whole_number(least, most))
@@ -82,8 +82,8 @@ def _add_train(commands: Commands) -> None:
         "train",
         run=_train,
         help="train a predictor on match files",
-        description="Train a predictor, and the ratings it needs, on the matches of SRC, split "
-        "by date into training and validation. On one machine, the same seed, "
+        description="Train a predictor and its ratings on the matches of SRC. The matches are "
+        "split by date into training and validation. On one machine, runs with the same seed, "
         "matches and --threads give the same model.",
     )
     add_shared(parser, "sources")
@@ -96,10 +96,10 @@ def _add_train(commands: Commands) -> None:
         "encoder-decoder that predicts the next over",
     )
     validation = (
-        "the last day of matches to validate on; give the same day as --train-until to train "
+        "the last day of the validation matches; give the same day as --train-until to train "
         "without validation"
     )
-    parser.option("--train-until", "DATE", "the last day of matches to train on", type=date)
+    parser.option("--train-until", "DATE", "the last day of the training matches", type=date)
     parser.option("--validate-until", "DATE", validation, type=date)
     parser.option("--epochs", "N", "number of passes over the training matches", type=int)
     parser.option("--seed", "N", "random seed (default 5)", type=int)
@@ -116,7 +116,8 @@ def _add_train(commands: Commands) -> None:
     parser.add_argument(
         "--teacher",
         choices=("boosted_trees",),
-        help="also distil from gradient-boosted trees trained on all running totals",
+        help="also distil the predictions of gradient-boosted trees, which are trained on all "
+        "running totals",
     )
     parser.add_argument(
         "--device",
@@ -136,8 +137,8 @@ def _add_train(commands: Commands) -> None:
     parser.option(
         "--state",
         "FILE",
-        "the file in which the training state is saved after every epoch; if it "
-        "exists, training resumes from it",
+        "the file that stores the training state after every epoch; if the file exists, training "
+        "resumes from this state",
     )
 
 
@@ -176,16 +177,16 @@ def _add_ratings(commands: Commands) -> None:
         "ratings",
         run=_ratings,
         help="update player and venue ratings without retraining",
-        description="Write a copy of the checkpoint whose ratings include every later match of "
-        "SRC, added date by date. The network's weights do not change. If the "
-        "checkpoint lacks a table of ratings, such as the levels of competitions, "
-        "that table is computed from every match of SRC. The exit status is 1 if "
-        "SRC holds no later match.",
+        description="Update the checkpoint's ratings with the matches of SRC that are newer than "
+        "the ratings, and write the new checkpoint. The matches are added in the order of their "
+        "dates. The network's weights do not change. If the checkpoint lacks a table of ratings, "
+        "such as the levels of competitions, that table is computed from every match of SRC. If "
+        "there is nothing to update, no file is written and the exit status is 1.",
     )
     add_shared(parser, "sources")
     add_shared(parser, "--out", required=True, help="the checkpoint file to write")
     add_shared(parser, "--model", "--until")
-    win_until = "fit the win probabilities again, on the matches of SRC up to this day"
+    win_until = "also refit the win probabilities, on the matches of SRC up to this day"
     parser.option("--win-until", "DATE", win_until, type=date)
     add_formats(parser)
 
@@ -238,10 +239,10 @@ def _learnt_sentence(
 ) -> str:
     parts = [
         (added.already_known, "{} were already included"),
-        (added.undated, "{} without a date left out"),
+        (added.undated, "{} without a date were left out"),
         (
             added.completed,
-            "{} already included were used to fill tables that the checkpoint lacked",
+            "{} were already included, and were used to fill missing tables",
         ),
     ]
     notes = [text.format(count(number, "match", "matches")) for number, text in parts if number]
@@ -259,13 +260,13 @@ def _add_evaluate(commands: Commands) -> None:
         "evaluate",
         run=_evaluate,
         help="measure log-loss, Brier score, calibration and accuracy, and compare with baselines",
-        description="Evaluate a predictor on the matches of SRC that were played after its "
-        "training, with ratings as of each match's date. The baselines are fitted "
-        "on the dates on which the predictor was trained. The intervals are 95% "
-        "confidence intervals from resampling whole matches.",
+        description="Evaluate a predictor on the matches of SRC that were played after the "
+        "predictor's training. Each match is evaluated with the ratings as of the match's date. "
+        "The baselines are fitted to matches from the predictor's training dates. The intervals "
+        "are 95% confidence intervals from resampling whole matches.",
     )
     _add_matches(parser)
-    history_help = "more matches, used for the ratings and to fit the baselines"
+    history_help = "more matches, used to update the ratings and to fit the baselines"
     add_shared(parser, "--history", nargs="+", help=history_help)
     parser.option(
         "--baselines",
@@ -277,26 +278,26 @@ def _add_evaluate(commands: Commands) -> None:
     )
     parser.flag(
         "--win",
-        "instead, evaluate the win probabilities before every ball, compared with "
-        "models that see only the state of the match",
+        "evaluate only the win probabilities before every ball, and compare them with models that "
+        "see only the state of the match",
     )
     parser.flag(
         "--usual",
-        "instead, evaluate the usual probabilities of each competition, with which "
-        "explanations compare a prediction",
+        "evaluate only each competition's usual outcome probabilities, which explanations compare "
+        "with the prediction",
     )
     parser.flag(
         "--reasons",
-        "instead, evaluate the reasons: for each kind of reason, regress what "
-        "happened on the points that the explanation gave, and report the slope",
+        "evaluate only the reasons: for each kind of reason, regress the actual outcomes on the "
+        "percentage points that explanations state, and report the slope",
     )
     _add_counts(parser, ("--balls", 1, "number of balls to sample with --reasons (default 6600)"))
     parser.option(
         "--calibration-out",
         "FILE",
-        "write to this file how often each outcome happened, by predicted "
-        "probability; explanations quote the file NAME.calibration.json that is "
-        "next to NAME.safetensors; with --reasons, add the slopes to the file",
+        "write the calibration table to this file: the observed frequency of each outcome for "
+        "each range of predicted probabilities; explanations read NAME.calibration.json next to "
+        "NAME.safetensors; with --reasons, add the slopes to the file",
     )
 
 
@@ -306,23 +307,24 @@ def _add_faithfulness(commands: Commands) -> None:
         run=_faithfulness,
         help="measure whether attention identifies the past balls that mattered",
         description="Sample balls with at least 36 balls before them, and measure how the "
-        "prediction changes when past balls are hidden. Report how well attention "
-        "and other scores agree with these changes, compared with recency, uniform "
-        "and random scores. Only matches of SRC after the model's training are "
-        "measured; earlier matches update its ratings.",
+        "prediction changes when past balls are hidden. Report how well attention and other "
+        "scores agree with these changes, compared with recency, uniform and random scores. Only "
+        "matches of SRC that were played after the model's training are measured. Earlier matches "
+        "update the model's ratings.",
     )
     _add_matches(parser, sample=True)
     wide = (
-        "number of balls from anywhere in an innings on which to measure the log-loss with the "
-        "past, without the past and with the past scrambled (default 5000)"
+        "number of balls, from any part of an innings, on which the log-loss is measured three "
+        "times: with the past balls, without the past balls, and with permuted outcomes of the "
+        "past balls (default 5000)"
     )
     _add_counts(parser, ("--wide", 0, wide))
     parser.flag(
         "--stability",
-        "instead, measure how often the explained outcome, the most influential "
-        "ball and the verdicts stay the same under changes that should not matter",
+        "measure only the stability: how often the explained outcome, the most influential ball "
+        "and the verdicts stay the same after changes that should not matter",
     )
-    parser.option("--against", "MODEL", "with --stability: another checkpoint to compare with")
+    parser.option("--against", "MODEL", "with --stability: another checkpoint for comparison")
     claims = "with --stability: number of balls on which verdicts are compared (default 100)"
     _add_counts(parser, ("--claims", 0, claims))
 
@@ -331,12 +333,12 @@ def _add_heads(commands: Commands) -> None:
     parser = commands.add_parser(
         "heads",
         run=_heads,
-        help="measure what each head does, and name it by the result",
-        description="For every scale and head, measure the learned biases, the attention "
-        "relative to uniform attention, the prediction's loss without the head, "
-        "and the name that its attention and the effect of hiding support, with "
-        "95% intervals. Only matches of SRC after the model's training are "
-        "measured; earlier matches update its ratings.",
+        help="measure what each head does, and name the heads accordingly",
+        description="For every head, measure the learned biases, the attention relative to "
+        "uniform attention, and the prediction's loss without the head, with 95% intervals. Name "
+        "the head if its attention and the effects of hiding balls support a name. Only matches "
+        "of SRC that were played after the model's training are measured. Earlier matches update "
+        "the model's ratings.",
     )
     _add_matches(parser, sample=True)
 
@@ -344,7 +346,7 @@ def _add_heads(commands: Commands) -> None:
 def _add_matches(parser: Parser, *, sample: bool = False) -> None:
     """Add the options of a command that measures a model on matches.
 
-    If ``sample`` is true, add the options that choose a sample of balls, too.
+    If ``sample`` is true, also add the options that choose a sample of balls.
     """
     add_shared(parser, "sources", "--model")
     if sample:
@@ -384,7 +386,7 @@ def _evaluate(options: argparse.Namespace) -> int:
     if options.balls is not None and not options.reasons:
         raise InputError(
             "--balls works only with --reasons",
-            remedy="leave it out, because every ball is evaluated; or add --reasons",
+            remedy="omit --balls to evaluate every ball, or add --reasons",
         )
     if options.calibration_out is not None and (options.win or options.usual):
         raise InputError(
@@ -493,7 +495,7 @@ def _measure_held_out(
 ) -> int:
     """Measure the model on held-out matches, and write the result in the format of ``--format``.
 
-    If ``digits`` is given, figures in JSON are rounded to this number of decimal places.
+    If ``digits`` is given, numbers in JSON are rounded to this number of decimal places.
     """
     from attnlens.cricket.lab.figures import to_json
     from attnlens.cricket.lab.held_out import held_out
@@ -528,15 +530,15 @@ def _add_planted(commands: Commands) -> None:
     parser = commands.add_parser(
         "planted",
         run=_planted,
-        help="train on matches with known dependencies, and test whether the "
-        "explanations find them",
-        description="Simulate matches by known rules, which determine the past balls that each "
-        "ball depends on and by how much. Train a small predictor on these "
-        "matches. Then measure whether attention and hiding balls identify the "
-        "right past balls, and how often a false claim is called supported. "
+        help="train on matches with known dependencies, and test whether explanations find the "
+        "dependencies",
+        description="Simulate matches by known rules. The rules determine which past balls each "
+        "ball depends on, and how strongly. Train a small predictor on these matches. Then "
+        "measure how well attention and the effects of hiding balls identify the past balls that "
+        "each ball depends on, and how often a false claim gets the verdict `supported`. "
         "docs/evidence.md explains each figure.",
     )
-    parser.flag("--quick", "a small and fast version that runs every part, for tests")
+    parser.flag("--quick", "run a small and fast version of every part, for tests")
     _add_counts(
         parser,
         ("--matches", 1, "number of simulated matches to train on (default 300)"),
@@ -567,8 +569,8 @@ def _add_simulate(commands: Commands) -> None:
         "simulate",
         run=_simulate,
         help="write simulated T20 matches",
-        description="Write simulated T20 matches as Cricsheet CSV2 or JSON. The same seed "
-        "always writes the same bytes.",
+        description="Write simulated T20 matches as Cricsheet CSV2 or JSON. The same seed always "
+        "gives the same bytes.",
     )
     out_help = "the file to write: .csv or .json for one match, .zip for several"
     add_shared(parser, "--out", required=True, help=out_help)
@@ -617,8 +619,8 @@ def _add_text_train(commands: Commands) -> None:
         run=_text_train,
         help="train an encoder-decoder on a CSV of sentence pairs",
         description="Train an encoder-decoder on sentence pairs. A tenth of the inputs is held "
-        "out, and so are all pairs whose answers are certain combinations of tokens. The accuracy "
-        "on both kinds of held-out pairs is printed. On one machine, the same pairs and seed give "
+        "out. All pairs with certain combinations of answer tokens are held out too. The command "
+        "prints the accuracy on both held-out sets. On one machine, the same pairs and seed give "
         "the same weights.",
     )
     parser.option(
@@ -643,7 +645,7 @@ def _add_text_train(commands: Commands) -> None:
         ("batch", 1, 10_000, "number of pairs per training step (default 64)"),
         ("width", 1, 4096, "width of the vectors (default 64)"),
         ("heads", 1, 64, "number of heads of each attention layer (default 4)"),
-        ("d-ff", 1, 16_384, "width inside the feed-forward networks (default 128)"),
+        ("d-ff", 1, 16_384, "width of the feed-forward networks' hidden layer (default 128)"),
         ("encoder-layers", 1, 24, "number of encoder layers (default 1)"),
         ("decoder-layers", 1, 24, "number of decoder layers (default 1)"),
     ):
@@ -654,8 +656,8 @@ def _add_text_train(commands: Commands) -> None:
     parser.option(
         "--leading",
         "N",
-        "the number of names at the start of each answer; these tokens do not "
-        "count when combinations of answers are held out (default 0)",
+        "how many tokens at the start of each answer are names; the held-out combinations ignore "
+        "these tokens (default 0)",
         type=whole_number(0, 100),
         default=0,
     )

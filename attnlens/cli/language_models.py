@@ -1,4 +1,4 @@
-"""``attnlens narrate``, ``check`` and ``mcp``, which use explanations with a language model."""
+"""The commands ``attnlens narrate``, ``check`` and ``mcp``, for use with language models."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ _KEY_NAMES = ("ATTNLENS_API_KEY", "OPENAI_API_KEY")
 _MAX_TEXT_BYTES = 200_000
 _MAX_DATA_BYTES = 1 << 26
 _LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1")
-"""The addresses that can be reached only from this machine. On these addresses, the MCP SDK
-rejects requests that come from web pages."""
+"""The addresses that only this machine can reach. At these addresses, the MCP SDK rejects requests
+that web pages send."""
 
 
 def add_narrate(commands: Commands) -> None:
@@ -38,13 +38,12 @@ def add_narrate(commands: Commands) -> None:
         "narrate",
         run=_run_narrate,
         help="let a language model choose and order the sentences of an explanation",
-        description="Send the sentences that attnlens wrote about a ball, each with an id, to "
-        "an OpenAI-compatible endpoint. Print the sentences that the endpoint "
-        "chooses, in its order. Cautions are always printed. If the answer names "
-        "no sentence, attnlens prints its own narrative. The sentences, which "
-        "contain the players' names, are sent to the address of --base-url. The "
-        "key is read from the environment variable ATTNLENS_API_KEY, or else from "
-        "OPENAI_API_KEY.",
+        description="Send the sentences that attnlens wrote about a ball, each with an id, to an "
+        "OpenAI-compatible endpoint. Print the sentences that the endpoint chooses, in the order "
+        "of the answer. Cautions are always printed. If the answer names no sentence, attnlens "
+        "prints its own narrative. The sentences contain the names of players, and are sent to "
+        "the address of --base-url. The API key is read from the environment variable "
+        "ATTNLENS_API_KEY or, if that is not set, from OPENAI_API_KEY.",
     )
     add_ball_options(parser)
     parser.option(
@@ -61,7 +60,7 @@ def add_narrate(commands: Commands) -> None:
     parser.option(
         "--max-tokens",
         "COUNT",
-        "the longest answer in tokens, including reasoning (default 1000)",
+        "the maximum length of the answer in tokens, including reasoning (default 1000)",
         type=whole_number(1, 1_000_000),
         default=1000,
     )
@@ -75,15 +74,15 @@ def add_narrate(commands: Commands) -> None:
     parser.option(
         "--timeout",
         "SECONDS",
-        "stop waiting if no byte arrives for this long (default 300, because a "
-        "local model may start slowly)",
+        "stop waiting if no byte arrives for this many seconds (default 300, because a local "
+        "model may start slowly)",
         type=float,
         default=300.0,
     )
     parser.option(
         "--deadline",
         "SECONDS",
-        "stop waiting for the whole answer after this long (default 900)",
+        "stop waiting for the complete answer after this many seconds (default 900)",
         type=float,
         default=900.0,
     )
@@ -143,7 +142,7 @@ def _run_narrate(options: argparse.Namespace) -> int:
 def _endpoint_at(url: str, model: str, **patience: float) -> Endpoint:
     """Return the endpoint of the language model.
 
-    The API key is read from the environment, because other users can see a command line.
+    The API key is read from the environment, because other users can see command lines.
     """
     from attnlens.llm.endpoint import Endpoint
 
@@ -163,9 +162,9 @@ def add_check(commands: Commands) -> None:
         run=_run_check,
         help="compare the numbers and names of a text with a JSON or CSV file",
         description="Compare the numbers and names of a text with data. Each statement of the "
-        "text gets one of four answers: borne out, not borne out (the data has "
-        "another number there), not in the data, or not read. The exit status is 1 "
-        "if any statement is not borne out or not in the data.",
+        "text gets one of four answers: borne out, not borne out (the data has a different "
+        "number), not in the data, or not read. The exit status is 1 if any statement gets the "
+        "answer `not borne out` or `not in the data`.",
     )
     parser.option("facts", "FACTS", "a JSON or CSV file with the data, or - for stdin")
     parser.option("text", "TEXT", "a file with the text, or - for stdin")
@@ -197,13 +196,11 @@ def _run_check(options: argparse.Namespace) -> int:
 
 
 def _render_check(checked: SpotCheck) -> str:
-    """Return the text that shows the result of a check.
-
-    The text has the number of statements that could be read, and every statement except those that
-    the data bear out.
-    """
+    """Format a check as text that lists every statement whose answer is not ``borne out``."""
     good = sum(row.answer == "borne out" for row in checked.statements)
-    parts = [f"{checked.read} of {len(checked.statements)} statements read, {good} borne out"]
+    parts = [
+        f"{checked.read} of {len(checked.statements)} statements could be read, {good} borne out"
+    ]
     for answer in ("not borne out", "not in the data", "not read"):
         rows = [_statement_lines(row) for row in checked.statements if row.answer == answer]
         if rows:
@@ -212,9 +209,6 @@ def _render_check(checked: SpotCheck) -> str:
 
 
 def _statement_lines(statement: Statement) -> str:
-    """Return a text with a statement, the reason for its answer, and the nearest value in the
-    data.
-    """
     from attnlens.render.safe import clean
 
     nearest = "" if statement.nearest is None else f"; the data has {clean(statement.nearest)}"
@@ -223,7 +217,6 @@ def _statement_lines(statement: Statement) -> str:
 
 
 def _read(path: str, max_bytes: int) -> str:
-    """Return the text of a file, or of stdin if the path is ``-``."""
     if path != "-":
         data = read_whole(path, max_bytes, remedy="give a text file")
     elif len(data := sys.stdin.buffer.read(max_bytes + 1)) > max_bytes:
@@ -240,10 +233,9 @@ def add_mcp(commands: Commands) -> None:
         run=_run_mcp,
         help="serve matches and explanations to a language model (Model Context Protocol)",
         description="Run a Model Context Protocol server, which lets a language model find "
-        "matches and balls, explain a ball, ask what-if questions, and check a "
-        "text. The server communicates over stdio, or over streamable HTTP with "
-        "--http. It reads only match files in the given folders. It needs the "
-        "extra `mcp`.",
+        "matches and balls, explain a ball, ask what-if questions, and check a text. The server "
+        "communicates over stdio, or over streamable HTTP with --http. The server reads only "
+        "match files in the given folders. The command needs the extra `mcp`.",
     )
     parser.option("folders", "FOLDER", "a folder whose match files the server may read", nargs="*")
     add_shared(parser, "--model", "--history")
@@ -267,7 +259,7 @@ def _run_mcp(options: argparse.Namespace) -> int:
         raise InputError(
             f"--host {options.host} can be reached from other machines, but the server "
             "does not check who connects",
-            remedy="use 127.0.0.1, behind a proxy that checks who connects",
+            remedy="use 127.0.0.1 behind a proxy that checks who connects",
         )
     try:
         from attnlens.cricket.mcp.server import bound_standard_input, server_of

@@ -44,8 +44,8 @@ def add_predict(commands: Commands) -> None:
         "predict",
         run=_run_predict,
         help="write the outcome probabilities of every delivery",
-        description="Write one row per delivery: which ball it is, what happened, and the "
-        "probability that the model gave to each of the eleven outcomes.",
+        description="Write one row per delivery, with the ball, the actual outcome, and the "
+        "predicted probability of each of the eleven outcomes.",
     )
     parser.option("matches", "MATCH", "match files, folders or Cricsheet zips", nargs="+")
     add_shared(parser, "--model", "--history")
@@ -57,9 +57,9 @@ def _run_predict(options: argparse.Namespace) -> int:
     suffix = os.path.splitext(options.out)[1].lower() if options.out else ".csv"
     if suffix not in (".csv", ".parquet"):
         raise InputError(
-            f"the suffix {suffix!r} of the file name is not a format of tables",
+            f"the file suffix {suffix!r} is not a supported format of tables",
             path=options.out,
-            remedy="end it in .csv or .parquet",
+            remedy="end the file name in .csv or .parquet",
         )
     from attnlens.cricket.readers import read_matches
 
@@ -91,16 +91,14 @@ def _rows(matches: Iterable[Match], session: Session) -> Iterator[Row]:
     import datetime
 
     if session.history is not None:
-        # Ratings can only be updated to a later date, so all matches are read and sorted first.
+        # Ratings can be updated only to a later date, so all matches are read and sorted first.
         matches = sorted(matches, key=lambda m: (m.date or datetime.date.min, m.match_id))
     number = 0
     for number, match in enumerate(matches, 1):
         progress(f"match {number}: {match.match_id}")
         yield from session.rows(match)
     if not number:
-        raise InputError(
-            "none of the files holds a match that could be read", remedy="give other files"
-        )
+        raise InputError("no match in these files could be read", remedy="give other files")
 
 
 def _write_csv(rows: Iterator[Row], file: TextIO) -> None:
@@ -136,24 +134,24 @@ def add_whatif(commands: Commands) -> None:
         "whatif",
         run=_run_whatif,
         help="change the bowler, the batter, the target or past balls, and predict the ball again",
-        description="Predict one ball again as if another player bowled or batted, the target "
-        "were different, or past balls had had other outcomes. The prediction "
-        "before and after the change are shown side by side.",
+        description="Predict one ball again after a change: another bowler or batter, a different "
+        "target, or other outcomes of past balls. The predictions before and after the change are "
+        "shown side by side.",
     )
     add_shared(parser, "match", "--ball", "--innings")
     parser.option(
         "--set",
         "NAME=VALUE",
-        "the change: bowler=NAME, batter=NAME, target=N, ball:43=0 (an earlier "
-        "ball, named as for --ball, and its outcome) or last=W (the ball before); "
-        "may be given several times",
+        "the change: bowler=NAME, batter=NAME, target=N, ball:43=0 (ball 43 becomes a dot; the "
+        "ball is named as for --ball) or last=W (the previous ball becomes a wicket); may be "
+        "given several times",
         action="append",
         default=[],
     )
     parser.option(
         "--change",
         "BALL=OUTCOME",
-        "another outcome of an earlier ball: --change 43=0 means the same as --set ball:43=0",
+        "change the outcome of an earlier ball: --change 43=0 means the same as --set ball:43=0",
         dest="set",
         action="append",
         default=[],
@@ -166,7 +164,9 @@ def add_whatif(commands: Commands) -> None:
 
 def _run_whatif(options: argparse.Namespace) -> int:
     if options.ball is None:
-        raise InputError("no ball was named", remedy="give --ball 47, --ball last or --ball next")
+        raise InputError(
+            "no ball was named", remedy="give a ball, such as --ball 47, --ball last or --ball next"
+        )
     from attnlens.cricket.explain.what_if_types import LAST, question_of
 
     question = question_of(options.set)
@@ -193,17 +193,17 @@ def add_over(commands: Commands) -> None:
         "over",
         run=_run_over,
         help="forecast the runs, wickets and boundaries of the next over",
-        description="Forecast an over from the balls before it with the encoder-decoder. Print "
-        "the runs, wickets and boundaries of sampled overs. Then print the "
-        "likeliest over token by token, the past balls that each token attends to, "
-        "and the effect of hiding each of those balls.",
+        description="Use the encoder-decoder to forecast an over from the balls before the over. "
+        "Print the runs, wickets and boundaries of sampled overs. Then print the most likely over "
+        "as a list of tokens. For each token, print the past balls that the token attends to and "
+        "the effect of hiding each of these balls.",
     )
     add_shared(parser, "match")
     parser.option(
         "--over",
         "OVER",
-        "the over: 12 (the file's label, which counts from 0, so this is the 13th "
-        "over), last, next (not yet bowled), or 2:12 (innings 2)",
+        "the over: 12 (the file's label; labels count from 0, so 12 is the 13th over), last, next "
+        "(not yet bowled), or 2:12 (innings 2)",
     )
     add_shared(parser, "--innings")
     add_shared(parser, "--model", help="an encoder-decoder checkpoint, or `cricket` (default)")
@@ -228,7 +228,7 @@ def add_over(commands: Commands) -> None:
     add_shared(
         parser,
         "--no-evidence",
-        help="do not hide past balls: this is faster, but no effect is measured",
+        help="do not hide past balls, which is faster but measures no effect",
     )
     add_formats(parser)
     add_shared(parser, "--out")
@@ -269,12 +269,11 @@ def add_match(commands: Commands) -> None:
         run=_run_match,
         help="show the teams, the scorecards, and everything odd in a match file",
         description="Show what was read from a match file: teams, result, a scorecard per "
-        "innings, and everything that was missing, odd or repaired. For several "
-        "matches (a zip, a folder, a table), print one line per match; with "
-        "--json, one JSON line per match. With --check, print only the doubts, one "
-        "line per doubt, and for a single match also the statements that nothing "
-        "in the file confirms. With --check, the exit status is 1 if a match is "
-        "refused.",
+        "innings, and everything that was missing, odd or repaired. For several matches (a zip, a "
+        "folder or a table), print one line per match, or one JSON line per match with --json. "
+        "With --check, print only the contradictions and doubtful values, one per line. For a "
+        "single match, --check also lists the fields that nothing else in the file confirms. With "
+        "--check, the exit status is 1 if a match is refused.",
     )
     match_help = "match files, ARCHIVE.zip::MEMBER, zip files and folders"
     add_shared(parser, "match", nargs="+", help=match_help)
@@ -307,9 +306,8 @@ def _run_match(options: argparse.Namespace) -> int:
 def _check(
     matches: Iterator[Match], skipped: list[MatchFileError], options: argparse.Namespace
 ) -> int:
-    """Write the doubts about every match, and return 1 if a match was refused.
-
-    If there is only one match, also write the fields that nothing in the file confirms.
+    """Write the doubts about every match, and return 1 if a match was refused. For a single match,
+    also list the fields that nothing else in the file confirms.
     """
     from attnlens.cricket.match.match import UNWITNESSED
     from attnlens.cricket.match.scan import NO_CLAIM
@@ -365,7 +363,7 @@ def _doubt_data(
 ) -> Json:
     """Return plain data about a problem: a doubt about a match, or an error in reading its file.
 
-    ``statement`` is the statement in the file that the doubt contradicts, if there is one.
+    ``statement`` is the doubtful field, or ``None`` for other problems.
     """
     return {
         **{"file": file, "line": None, "match": match},
@@ -387,7 +385,6 @@ def _match_data(match: Match) -> Json:
 
 
 def _list(matches: Iterator[Match], options: argparse.Namespace) -> None:
-    """List several matches, one per line."""
     from attnlens.render.safe import clean
 
     as_json = options.format == "json"
@@ -406,14 +403,16 @@ def add_story(commands: Commands) -> None:
     parser = commands.add_parser(
         "story",
         run=_run_story,
-        help="tell a match: who was winning, where it turned, and who exceeded expectation",
-        description="Tell the story of a match: the result, the win probability ball by ball, "
-        "the turning points, the most surprising balls, and the players who did "
-        "better than the model expected of the balls they played.",
+        help="tell the story of a match: who was winning, where the match turned, and who did "
+        "better than expected",
+        description="Tell the story of a match: the result, the win probability ball by ball, the "
+        "turning points, the most surprising balls, and the players who did better than the model "
+        "predicted.",
     )
     add_shared(parser, "match", "--model", "--history", "--no-evidence")
     format_help = (
-        "the output format (default {}); card: a picture to share, SVG, or PNG with --out X.png"
+        "the output format (default {}); card: a picture to share, as SVG or (with --out X.png) "
+        "as PNG"
     )
     add_formats(parser, _STORY_FORMATS, help_text=format_help)
     add_shared(parser, "--out")

@@ -25,8 +25,8 @@ def add_models(commands: Commands) -> None:
         "models",
         run=_run_models,
         help="list the reference models, which `describe` and `trace` accept",
-        description="List the reference models, with the source, purpose and size of each "
-        "model, and the input with which `trace` runs it.",
+        description="List the reference models. For each model, print its source, purpose and "
+        "sizes, and the kind of input that `trace` accepts.",
     )
     add_formats(parser)
     add_shared(parser, "--out")
@@ -43,7 +43,6 @@ def _run_models(options: argparse.Namespace) -> int:
 
 
 def _add_models_to_page(page: Page, models: Sequence[Json]) -> None:
-    """Add a paragraph for each model."""
     for model in models:
         page.blank()
         heading = "{name}: {title}, {parameters:,} parameters"
@@ -56,10 +55,7 @@ def _add_models_to_page(page: Page, models: Sequence[Json]) -> None:
 
 
 def _model_data(entry: ReferenceModel) -> Json:
-    """Return plain data about a model.
-
-    The sizes are those of the weights that attnlens includes.
-    """
+    """Return plain data about a model. The sizes come from the weights in attnlens."""
     from attnlens.reference.symbolic.equations import sizes_of
 
     sizes = sizes_of(entry.loaded().module)
@@ -77,7 +73,7 @@ def add_describe(commands: Commands) -> None:
         run=_run_describe,
         help="print a model's sizes, parameters and equations",
         description="Print a model's sizes, notation, parameters, and equations with their "
-        "shapes. All of this is derived from the model by running it once.",
+        "shapes. attnlens derives the equations from one run of the model.",
     )
     parser.option("model", "MODEL", _MODEL_HELP)
     formats = ("text", "markdown", "json", "latex")
@@ -111,17 +107,17 @@ def add_trace(commands: Commands) -> None:
     parser = commands.add_parser(
         "trace",
         run=_run_trace,
-        help="print every number of a forward pass, named as in the equations",
+        help="print every intermediate result of a forward pass, named as in the equations",
         description="Run a model on one input, and print every intermediate result below its "
-        "equation. NumPy computes each equation again from the printed numbers, "
-        "and the largest difference is printed.",
+        "equation. Then recompute each equation in NumPy from the printed numbers, and print the "
+        "largest difference from the model's result.",
     )
     parser.option("model", "MODEL", _MODEL_HELP)
     parser.option(
         "input",
         "INPUT",
-        "the input: such as 3,1,4,1,5 for the model tiny; such as 1,0,0,1;0,1,0,1 "
-        "for attention; a sentence for seq2seq; a match file for temporal and "
+        "the input: five tokens such as 3,1,4,1,5 for the model tiny; rows such as "
+        "1,0,0,1;0,1,0,1 for attention; a sentence for seq2seq; a match file for temporal and "
         "cricket",
     )
     parser.option(
@@ -135,12 +131,12 @@ def add_trace(commands: Commands) -> None:
     parser.option(
         "--innings",
         "N",
-        "number of the innings (only for the models temporal and cricket)",
+        "the innings, counted from 1 (only for the models temporal and cricket)",
         type=int,
     )
     add_formats(parser)
     add_shared(parser, "--out")
-    # A row of numbers may begin with a minus sign and is not an option.
+    # A row of numbers that begins with a minus sign is not an option.
     parser._negative_number_matcher = re.compile(r"-[0-9.]")
 
 
@@ -175,15 +171,15 @@ def add_text(commands: Commands) -> None:
     parser = commands.add_parser(
         "text",
         help="explain an encoder-decoder for sentences",
-        description="Explain an encoder-decoder, which reads a sentence and writes another: "
-        "which words its answer came from, and whether hiding those words changes "
-        "the answer. `lab text-train` trains such a model.",
+        description="Explain an encoder-decoder, which reads one sentence and writes another. "
+        "Show which words the model attended to while it wrote the answer, and test whether "
+        "hiding those words changes the answer. `lab text-train` trains such a model.",
     )
     actions = parser.command_group("text_command", required=True)
     parser = actions.add_parser(
         "explain",
         run=_run_text_explain,
-        help="show which words of a sentence each word of the answer came from",
+        help="show which words of a sentence the model attended to for each word of the answer",
         description="Print the answer token by token, with the probability of each token, and "
         "the words that each token attended to. Then test whether removing those "
         "words has a larger effect than removing other words.",

@@ -1,4 +1,4 @@
-"""The output of commands: checks of output files, page settings, progress, and messages."""
+"""Functions for the output of commands: files, page settings, progress and messages."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _BAD = 2
 
 
 def say(text: str, before: str = "") -> None:
-    """Print one line on stderr, without the control characters that could affect a terminal."""
+    """Print one line on stderr, without control characters, which could affect a terminal."""
     from attnlens.render.safe import on_one_line
 
     _tell(f"{before}attnlens: {on_one_line(text)}\n")
 
 
 def _tell(text: str) -> None:
-    """Write to stderr, and continue if stderr is closed or its disk is full."""
+    """Write to stderr. Ignore errors, such as a closed stream or a full disk."""
     try:
         print(text, end="", file=sys.stderr, flush=True)
     except OSError:
@@ -40,13 +40,13 @@ def _tell(text: str) -> None:
 
 
 def drop(stream: TextIO) -> None:
-    """Discard the unwritten rest of a stream. Otherwise Python would try to write it at exit."""
+    """Discard buffered output that Python would otherwise write to the stream at exit."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def complain(text: str) -> int:
-    """Print an error as one line on stderr, in place of a progress line if one is shown.
+    """Print an error as one line on stderr. The line replaces the progress line.
 
     Returns:
         the exit status for bad input.
@@ -65,10 +65,10 @@ def emit(text: str, out: str | None) -> None:
 
 @contextmanager
 def opened(out: str | None, *, utf8: bool = True) -> Iterator[TextIO]:
-    """Yield the open stream to which a command writes.
+    """Yield the output stream of a command.
 
-    If ``out`` is ``None``, the stream is stdout, which is set to UTF-8 if ``utf8`` is true.
-    Otherwise it is a temporary file, which replaces ``out`` when the block ends without an error.
+    If ``out`` is ``None``, yield stdout (in UTF-8 if ``utf8`` is true). Otherwise yield a temporary
+    file, which replaces ``out`` when the block ends without an error.
     """
     if out is None:
         if utf8:
@@ -86,7 +86,7 @@ def emit_json(data: Any, out: str | None) -> None:
 
 
 def utf8_stdout() -> None:
-    """Set the encoding of stdout to UTF-8, which JSON requires on every terminal."""
+    """Set the encoding of stdout to UTF-8, because JSON requires UTF-8 on every terminal."""
     reconfigure = getattr(sys.stdout, "reconfigure", None)
     if reconfigure is not None:
         reconfigure(encoding="utf-8")
@@ -101,11 +101,11 @@ def report_skipped(skipped: Sequence[MatchFileError]) -> None:
 
 
 def page(out: str | None) -> dict[str, Any]:
-    """Return the width of a page and whether it has colours.
+    """Return the width of a page, and whether the page has colours.
 
-    If the environment variable ``COLUMNS`` is set, it is the width. Otherwise a page in the file
-    ``out`` has 100 columns, and a page on a terminal has the width of the terminal. A page has
-    colours only on a terminal that supports them, and only if the variable ``NO_COLOR`` is not set.
+    The environment variable ``COLUMNS`` sets the width. Without ``COLUMNS``, a page in the file
+    ``out`` has 100 columns, and a page on a terminal has the terminal's width. On a terminal that
+    supports colours, a page has colours unless ``NO_COLOR`` is set. Other pages have no colours.
     """
     plain = out is not None and "COLUMNS" not in os.environ
     width = _PLAIN_WIDTH if plain else shutil.get_terminal_size((_PLAIN_WIDTH, 24)).columns
@@ -115,7 +115,7 @@ def page(out: str | None) -> dict[str, Any]:
 
 
 def serve_any_terminal() -> None:
-    """Make stdout print similar ASCII characters for the characters that it cannot encode."""
+    """Make stdout print a similar ASCII character for each character that stdout cannot encode."""
     encoding = (sys.stdout.encoding or "ascii").lower()
     reconfigure = getattr(sys.stdout, "reconfigure", None)
     if reconfigure is not None and not encoding.startswith("utf"):
@@ -131,7 +131,7 @@ def _nearest(error: UnicodeError) -> tuple[str, int]:
 
 
 def progress(text: str) -> None:
-    """Show a temporary line on stderr if it is a terminal. An empty text clears the line."""
+    """If stderr is a terminal, show a temporary line there. An empty text clears the line."""
     if sys.stderr.isatty():
         from attnlens.render.safe import on_one_line
 
@@ -163,13 +163,13 @@ def show(
     render: Callable[..., str],
     **documents: Callable[[], str],
 ) -> int:
-    """Write the output in the format of ``--format``, and return the exit status of success.
+    """Write the output in the format of ``--format``, and return 0.
 
     Args:
         data: a function that returns the data for the format ``json``.
-        render: a function that returns the page for the format ``text``; its arguments ``width``
-            and ``color`` are the width of the page and whether it has colours.
-        documents: for each other format, a function that returns the text.
+        render: a function that returns the page for the format ``text``. The function receives the
+            result of `page` as keyword arguments.
+        documents: maps every other format to a function that returns the text.
     """
     if options.format == "text":
         text = render(**page(options.out))
@@ -214,11 +214,12 @@ def check_outputs(
     sources: Collection[str] = (),
     inputs: Collection[str] = (),
 ) -> None:
-    """Check, before the work starts, that outputs can be written and are not also inputs.
+    """Before the work starts, check that outputs can be written and are not also inputs.
 
     Args:
-        outputs: the output file of each option, or ``None`` if the option was not given.
-        sources: the sources of matches: match files, folders, zip files, and members of zip files.
+        outputs: maps each option to its output file, or to ``None`` if the user did not give the
+            option.
+        sources: the match files, folders, zip files and zip members that the command reads.
         inputs: the other files and folders that the command reads, such as checkpoints.
 
     Raises:
@@ -239,19 +240,19 @@ def check_outputs(
         if any(_same(path, first) or _inside(path, first) for first in inputs):
             problem = "is also read by this command"
         elif any(_is_match_of(source, path) for source in sources):
-            problem = "is one of the matches that are read"
+            problem = "is one of the matches that this command reads"
         if problem is not None:
             raise InputError(problem, path=path, remedy="write to another file")
 
 
 def _is_match_of(source: str, path: str) -> bool:
-    """Return whether ``path`` is a match file of ``source``, or the info file of such a match."""
+    """Return whether ``path`` is a match file of ``source``, or the info file of such a file."""
     from attnlens.cricket.readers import INFO_SUFFIX, describes_matches
     from attnlens.cricket.readers.files import source_of
 
     location = str(source_of(source).path)
     info = f"{os.path.splitext(location)[0]}{INFO_SUFFIX}"
-    # A folder of matches may also hold other files, such as an earlier output. These may be
+    # A folder of matches may also contain other files, such as earlier output. Other files may be
     # overwritten.
     return (
         _same(path, location)
@@ -261,7 +262,6 @@ def _is_match_of(source: str, path: str) -> bool:
 
 
 def _same(path: str, other: str) -> bool:
-    """Return whether two paths refer to the same file."""
     try:
         return os.path.samefile(path, other)
     except OSError:  # one of them does not exist yet
@@ -269,7 +269,6 @@ def _same(path: str, other: str) -> bool:
 
 
 def _inside(path: str, folder: str) -> bool:
-    """Return whether a path is an existing file in a folder or in one of its subfolders."""
     if not os.path.isfile(path) or not os.path.isdir(folder):
         return False
     above = os.path.realpath(folder)

@@ -41,19 +41,19 @@ if TYPE_CHECKING:
     from attnlens.recording.recording import Recording
 
 _MODEL_HELP: Final = (
-    "a Hugging Face model folder, a GGUF file, or module:function, a function "
-    "that returns (model, inputs) or (model, inputs, tokens)"
+    "a Hugging Face model folder, a GGUF file, or module:function; the function must return "
+    "(model, inputs) or (model, inputs, tokens)"
 )
 _FORMATS: Final = ("text", "html", "json", "md")
 _BEGINS: Final = b'{"model":'
-"""The first characters of every line in a file of several audits."""
+"""The first characters of every line in a file with several audits."""
 
 _MAX_TEXTS_BYTES: Final = 64 << 20
 
 _BASE_MEMORY: Final = 2 << 30
 _MEMORY_PER_BYTE: Final = 12
-"""The bytes of memory that may be used for each byte of a recording. Attention weights of 16 bits
-are converted to 32 bits, and several copies of them are made."""
+"""The memory that a process may use, in bytes per byte of the recording. Attention weights of 16
+bits are converted to 32 bits and copied several times."""
 _MAX_CPU_SECONDS: Final = 240
 _MAX_SECONDS: Final = 120.0
 
@@ -63,17 +63,16 @@ def add_audit(commands: Commands) -> None:
         "audit",
         run=_run_audit,
         help="test which inputs a model's answer depends on",
-        description="Screen every head of a model with one forward pass with gradients, hide "
-        "the inputs that the heads attend to, and report which inputs mattered. "
-        "Attention sinks are listed and excluded from the claims. Nothing is "
-        "downloaded.",
+        description="Screen every head of a model in one forward pass with gradients. Then hide "
+        "the inputs that the heads attend to, and report which inputs mattered. Attention sinks "
+        "are listed and excluded from the claims. Nothing is downloaded.",
     )
     _add_path(parser)
     parser.option(
         "--texts",
         "FILE",
-        "a file with one text per line; each audit is written to --out as one JSON "
-        "object per line, and a stopped run resumes at the next text",
+        "a file with one text per line; one JSON object per text is written to --out, and an "
+        "interrupted run resumes at the next text",
     )
     parser.option(
         "--target",
@@ -90,12 +89,16 @@ def add_audit(commands: Commands) -> None:
     parser.option(
         "--heads",
         "N",
-        "number of heads to make claims about: those with the highest screening score (default 8)",
+        "test claims about this many heads: the heads with the highest screening scores (default "
+        "8)",
         type=whole_number(0, 10_000),
         default=8,
     )
     add_formats(
-        parser, _FORMATS, help_text="the output format (default: from the suffix of --out, else {})"
+        parser,
+        _FORMATS,
+        help_text="the output format (default: given by the suffix of --out, or "
+        "{} without a suffix)",
     )
     add_shared(parser, "--out")
     parser.set_defaults(format=None)
@@ -114,8 +117,7 @@ def add_record(commands: Commands) -> None:
     parser.option(
         "--from-qk",
         "FILE",
-        "a safetensors file with SITE.q and SITE.k, and with SITE.mask and "
-        "SITE.scale if they are known",
+        "a safetensors file with SITE.q and SITE.k, and optionally SITE.mask and SITE.scale",
     )
     add_shared(parser, "--out", required=True, help="the recording file to write")
 
@@ -154,11 +156,11 @@ def _run_audit(options: argparse.Namespace) -> int:
 def _of_model(
     options: argparse.Namespace, function: Callable[..., Any], **question: Any
 ) -> Iterator[Any]:
-    """Run ``function`` on the model that the user named, and yield each result.
+    """Run ``function`` on the model named by the user, and yield each result.
 
     ``function`` is `audited`, `audited_texts` or `recorded`. Model files are not trusted, so
-    ``function`` runs in a separate process. If the model is named as ``module:function``, the code
-    is the user's own, and ``function`` runs in this process.
+    ``function`` runs in a separate process. If the user gave ``module:function``, the model is the
+    user's own code, and ``function`` runs in this process.
     """
     from attnlens.audits.loading import check_model, model_bounds
     from attnlens.child import answers_of_child
@@ -176,7 +178,7 @@ def _of_model(
 def audited(
     path: str, text: str | None, chosen: Json, format: str, drawn: Json, report: Report
 ) -> str | Json:
-    """Return the audit of a model: plain data if ``format`` is ``json``, and a text otherwise."""
+    """Return the audit of a model as a text, or as plain data for the format ``json``."""
     from attnlens.audits import audit
     from attnlens.render.audit import audit_markdown, audit_page, render_audit
 
@@ -211,8 +213,7 @@ def recorded(path: str, text: str | None, out: str, report: Report) -> None:
 def _model_and_inputs(path: str, text: str | None, report: Report) -> tuple[ModelSource, Any]:
     """Return the model and its inputs.
 
-    The inputs are the given text or, if the model is named as ``module:function``, the inputs that
-    the function returned.
+    The inputs are ``text`` or, for ``module:function``, the inputs that the function returned.
     """
     from attnlens.audits.loading import load_model
 
@@ -229,7 +230,6 @@ def _model_and_inputs(path: str, text: str | None, report: Report) -> tuple[Mode
 
 
 def _format_of(out: str | None) -> str:
-    """Return the output format that the extension of ``out`` means."""
     ending = os.path.splitext(out or "")[1]
     formats = {"": "text", ".txt": "text", **{f".{name}": name for name in _FORMATS}}
     if ending.lower() not in formats:
@@ -244,12 +244,12 @@ def _format_of(out: str | None) -> str:
 def _audit_texts(options: argparse.Namespace) -> int:
     """Audit the texts one by one, and write each audit as one line of JSON.
 
-    Audits that the output file already has are not repeated.
+    Texts whose audits are already in the output file are skipped.
     """
     if options.text is not None or options.out is None or options.format not in (None, "json"):
         raise InputError(
             "--texts writes one JSON object per text to a file",
-            remedy="give --out FILE, leave --text out, and use no other --format than json",
+            remedy="give --out FILE, omit --text, and use no --format except json",
         )
     data = read_whole(
         options.texts, _MAX_TEXTS_BYTES, kind="file of texts", remedy="write one text per line"
@@ -290,7 +290,7 @@ def _audit_texts(options: argparse.Namespace) -> int:
 
 
 def _append(file: FileIO, line: bytes) -> None:
-    """Write a line at the end of the file. If an error occurs, remove the part that was written."""
+    """Write a line at the end of the file. After an error, remove the written part."""
     end, written = file.seek(0, os.SEEK_END), 0
     try:
         while written < len(line):
@@ -313,7 +313,6 @@ def _audits_in(out: str, texts: list[str]) -> tuple[int, int]:
 
 
 def _text_of(line: bytes) -> str | None:
-    """Return the audited text of one line of JSON output, or ``None`` if the line has none."""
     try:
         text: str | None = json.loads(line)["inputs"][0]["text"]
     except (ValueError, KeyError, IndexError, TypeError):
@@ -327,14 +326,14 @@ def _run_record(options: argparse.Namespace) -> int:
     if captured and (options.path is not None or options.text is not None):
         raise InputError(
             "--from-qk reads captured queries and keys, so no model or text can be given",
-            remedy="leave PATH and --text out",
+            remedy="leave out PATH and --text",
         )
     if not captured and options.path is None:
         raise InputError("no model was given", remedy="give PATH, or --from-qk FILE")
     from tempfile import TemporaryDirectory
 
-    # The temporary files are in a folder of their own. It is removed even if the process that
-    # writes them is killed.
+    # The temporary files are in a separate folder. This folder is removed even if the process that
+    # writes the files is killed.
     folder = os.path.dirname(os.path.abspath(options.out))
     with writing(options.out), TemporaryDirectory(dir=folder, prefix=".attnlens-") as beside:
         part = os.path.join(beside, "recording")
@@ -353,7 +352,7 @@ def _run_record(options: argparse.Namespace) -> int:
 
 
 def recorded_captured(path: str, out: str, report: Report) -> None:
-    """Make a recording from the captured queries and keys in a file, and write it to ``out``."""
+    """Compute a recording from captured queries and keys, and write the recording to ``out``."""
     from attnlens.recording.recording import recording_of_captured
 
     report("reading the queries and keys")
@@ -365,10 +364,10 @@ def add_view(commands: Commands) -> None:
         "view",
         run=_run_view,
         help="show a saved recording in the browser",
-        description="Show a recording that was saved with `recording.save(FILE)`, as an HTML "
-        "page with the heat maps of every site. The page needs no network and no "
-        "other file. It opens in the browser, or is written to FILE with --out. "
-        "With --json, print the sites, and the strongest keys of a query.",
+        description="Show a recording from `recording.save(FILE)` as an HTML page with the heat "
+        "maps of every site. The page needs no network and no other file. The page opens in the "
+        "browser or, with --out, is written to a file. With --json, print the sites, and the "
+        "strongest keys of a query.",
     )
     parser.option("recording", "RECORDING", "a saved recording (.safetensors, or a folder)")
     parser.option("--site", "NAME", "show only this site")
@@ -377,19 +376,18 @@ def add_view(commands: Commands) -> None:
     parser.option(
         "--query",
         "Q",
-        "show only this query: a label, or an index from 0 (with --json, the "
-        "default is the last query)",
+        "show only this query: a label, or an index from 0 (default with --json: the last query)",
     )
     parser.option(
         "--top",
         "N",
-        "with --json: number of the strongest keys to list (default 8)",
+        "with --json: how many keys to list, strongest first (default 8)",
         type=whole_number(1, MAX_COUNT),
         default=8,
     )
     add_formats(parser, ("html", "json"))
     add_shared(parser, "--out", help="write the page to this file instead of opening the browser")
-    parser.flag("--no-browser", "do not open the browser; print the path of the page instead")
+    parser.flag("--no-browser", "print the path of the page without opening the browser")
 
 
 def _run_view(options: argparse.Namespace) -> int:
@@ -422,14 +420,13 @@ def view_page(path: str, name: str) -> str:
 def _of_recording(
     path: str, function: Callable[..., Any], question: Json, *, writes: bool = False
 ) -> Any:
-    """Run ``function`` on a recording in a separate process, and return its result."""
     from attnlens.child import Bounds, in_child
 
     bounds = Bounds(
         memory=_BASE_MEMORY + _MEMORY_PER_BYTE * size_of(path),
         cpu_seconds=_MAX_CPU_SECONDS,
         silent_seconds=_MAX_SECONDS,
-        remedy="if you trust it, open it in Python with attnlens.load_recording",
+        remedy="if you trust the file, open it in Python with attnlens.load_recording",
         writes=writes,
     )
     name = f"{__name__}:{function.__name__}"
@@ -451,9 +448,9 @@ def page_of_recording(
 def rows_of_recording(
     path: str, choice: Mapping[str, str | None], top: int, report: Report
 ) -> Json:
-    """Return the sites of a recording, and the ``top`` strongest keys of queries.
+    """Return the sites of a recording, and the ``top`` strongest keys of each chosen query.
 
-    By default these are the keys of the last query of each head, at the first site.
+    By default, the last query of each head at the first site is chosen.
     """
     from attnlens.attention.views import has_weights, rows_data, sites_data, weight_notes
 

@@ -1,4 +1,4 @@
-"""Handle the signals that end a command, so that it deletes its partial files first."""
+"""Handle the signals that end a command, so that the command deletes its partial files first."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _AGAIN_SECONDS: Final = 0.02
 
 
 class Terminated(KeyboardInterrupt):
-    """The process received a signal to end, which has this ``number``."""
+    """The process received a terminating signal with this ``number``."""
 
     def __init__(self, number: int) -> None:
         super().__init__()
@@ -30,11 +30,11 @@ class Terminated(KeyboardInterrupt):
 
 @contextmanager
 def ending_in_order() -> Iterator[None]:
-    """In a ``with`` block, raise `Terminated` when the process receives `SIGTERM` or `SIGHUP`.
+    """Raise `Terminated` in the ``with`` block on a `SIGTERM` or `SIGHUP`.
 
-    The exception lets the command delete its partial files. After the block, the process ends by
-    the same signal, as the sender expects. A signal is not handled here if the process ignores it,
-    as ``nohup`` does for `SIGHUP`, or if it already has a handler.
+    The exception lets the command delete its partial files. After the block, the process ends with
+    the same signal, as the sender expects. Signals that the process ignores, such as `SIGHUP` under
+    ``nohup``, stay ignored. A signal that already has a handler keeps its handler.
     """
     numbers = [getattr(signal, name) for name in _ENDING if hasattr(signal, name)]
     in_main_thread = threading.current_thread() is threading.main_thread()
@@ -61,8 +61,8 @@ def ending_in_order() -> Iterator[None]:
 def end_at_once() -> None:
     """Restore the default effect of `SIGTERM` and `SIGHUP`, which end the process.
 
-    Servers use this. They write no files that would have to be deleted, and an exception in their
-    event loop would print a traceback.
+    Servers call this function, because they have no partial files to delete. Without this call, the
+    exception `Terminated` would print a traceback in an event loop.
     """
     for name in _ENDING:
         number = getattr(signal, name, None)
@@ -75,9 +75,9 @@ def _terminate(number: int, _: FrameType | None) -> NoReturn:
 
 
 def _raise_again(otherwise: Hook) -> Hook:
-    """Return a hook that sends a signal again if Python has dropped its exception.
+    """Return a hook that sends a signal again after Python has dropped the signal's exception.
 
-    Python drops every exception that is raised while an object is freed, even that of Ctrl-C.
+    Python drops every exception that is raised while an object is freed, even a KeyboardInterrupt.
     ``otherwise`` is the hook for all other exceptions.
     """
 

@@ -1,10 +1,10 @@
-"""The errors of the cricket package. All of them are subclasses of `attnlens.errors.InputError`.
+"""The errors of the cricket package. Each error is a subclass of `attnlens.errors.InputError`.
 
 ::
 
     InputError
-    ├── MatchFileError            a file is not a match that attnlens can read
-    │   └── ImpossibleMatchError  a readable match cannot have been played
+    ├── MatchFileError            the file contains no match that attnlens can read
+    │   └── ImpossibleMatchError  the match was read, but cannot have been played
     └── BallNotFoundError         the match does not have this ball, innings or label
 """
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 
 class MatchFileError(InputError):
-    """A file is not a match that attnlens can read."""
+    """The file does not contain a match that attnlens can read."""
 
 
 class ImpossibleMatchError(MatchFileError):
     """The match cannot have been played as the file describes it.
 
-    ``doubt`` says what is impossible, and where.
+    ``doubt`` describes the impossible event and its location.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class ImpossibleMatchError(MatchFileError):
         self.doubt = doubt
 
     def at(self, line: int | None) -> ImpossibleMatchError:
-        """Return the same error with a line number."""
+        """Return a copy of this error that also contains a line number."""
         return ImpossibleMatchError(self.doubt, path=self.path, line=line)
 
 

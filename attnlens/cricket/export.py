@@ -1,7 +1,7 @@
 """Explain every ball of many matches, and write one Parquet file for each match.
 
-A Parquet file is either complete or missing. A match whose file already exists is skipped. To
-resume an interrupted run, make the same call again.
+Each Parquet file is written completely or not at all. A match whose file already exists is skipped.
+To resume an interrupted run, make the same call again.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 _METADATA_KEY: Final = b"attnlens"
 _IS_DEVICE: Final = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)", re.IGNORECASE)
-"""Names that Windows reserves for devices, with or without a file extension."""
+"""Windows reserves these names for devices, even if a file extension follows the name."""
 
 _RESUME: Final = "run the same command again: finished matches are not explained again"
 
@@ -59,10 +59,9 @@ class ExportTask:
     """The model and the options of an export.
 
     Attributes:
-        sha256: the digest of the checkpoint ``model``. A worker raises an error if its checkpoint
-            has another digest.
-        history_digests: for each part of the history, its SHA-256 if it is a file, or its path if
-            it is a folder.
+        sha256: the SHA-256 of the checkpoint ``model``. A worker whose checkpoint has a different
+            SHA-256 raises an error.
+        history_digests: for each file in ``history``, the SHA-256; for each folder, the path.
     """
 
     model: str | None
@@ -73,7 +72,7 @@ class ExportTask:
     history_digests: tuple[str, ...] = ()
 
     def settings(self) -> Json:
-        """Return the settings that determine, together with the match, the rows of a file."""
+        """Return the settings that affect the rows of a Parquet file."""
         return {
             "version": VERSION,
             "model": self.sha256,
@@ -93,7 +92,7 @@ class MatchEntry:
 
     @property
     def file_name(self) -> str:
-        """The name of the Parquet file: the id, with a checksum if the id is not a safe name."""
+        """The name of the Parquet file. If the id is not a safe file name, a checksum is added."""
         name = re.sub(r"[^\w.-]", "_", self.match_id, flags=re.ASCII)[:100].lstrip(".")
         if name != self.match_id or _IS_DEVICE.match(name):
             name += f"-{zlib.crc32(self.match_id.encode()):08x}"
@@ -104,7 +103,7 @@ class MatchEntry:
 class ExportedMatch:
     """The result for one match.
 
-    ``problem`` is the reason if the match could not be read, otherwise ``None``.
+    ``problem`` says why the match could not be read. It is ``None`` if the match was read.
     """
 
     entry: MatchEntry
@@ -130,14 +129,14 @@ def export_matches(
 
     Args:
         sources: match files, folders or zips.
-        history: earlier matches, from which the ratings are updated to the date of each match. They
-            may be the same files as ``sources``.
+        history: the files of earlier matches. Before a match is explained, the ratings are updated
+            with the earlier matches. ``sources`` may contain the same files.
         workers: the number of processes.
-        ray: whether the processes run with Ray: on the cluster at ``RAY_ADDRESS`` if it is set,
-            otherwise on this machine.
+        ray: whether to use Ray. Ray runs on the cluster at ``RAY_ADDRESS``, or on this machine if
+            that variable is not set.
         report: receives progress messages.
-        warn: receives a message for each match that cannot be read, for each match whose id was
-            already read from another file, and for each file of the history that cannot be read.
+        warn: receives a message for each match that cannot be read, for each history file that
+            cannot be read, and for each match that another file already contained.
 
     Returns:
         The number of files or matches that could not be read.
@@ -183,19 +182,19 @@ def _task_of(
 
 
 def _check_folder(folder: Path, sources: Sequence[str]) -> None:
-    """Create the folder. Raise an error if it is inside a folder from which matches are read."""
+    """Create the folder, or raise an error if one of the ``sources`` contains the folder."""
     real_folder = Path(os.path.realpath(folder))
     for source in map(Path, map(os.path.realpath, sources)):
         if source.is_dir() and real_folder.is_relative_to(source):
             remedy = "choose a folder outside it"
             raise InputError(
-                "is inside a folder whose matches are read", path=folder, remedy=remedy
+                "is inside a folder from which matches are read", path=folder, remedy=remedy
             )
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         problem = f"cannot be created ({error.strerror or error})"
-        raise InputError(problem, path=folder, remedy="give a folder that can be written") from None
+        raise InputError(problem, path=folder, remedy="give a writable folder") from None
     check_writable(folder / "0.parquet")
 
 
@@ -203,8 +202,8 @@ def _check_folder(folder: Path, sources: Sequence[str]) -> None:
 def _cleared(folder: Path) -> Iterator[None]:
     """Delete the temporary files of killed processes before and after the block.
 
-    If another process is using the folder, no files are deleted, because they may belong to that
-    process.
+    No files are deleted if another process is using the folder, because that process may own the
+    files.
     """
 
     def clear() -> None:
@@ -222,7 +221,6 @@ def _cleared(folder: Path) -> Iterator[None]:
 
 
 def _is_finished(path: Path, task: ExportTask) -> bool:
-    """Return whether the match's file is complete. Raise an error if it has other settings."""
     import pyarrow.parquet
 
     if path.is_symlink():
@@ -233,7 +231,7 @@ def _is_finished(path: Path, task: ExportTask) -> bool:
         return False
     if path.is_dir():
         raise InputError(
-            "is a directory, not a file that can be replaced",
+            "is a directory, but should be a file",
             path=path,
             remedy="choose another folder",
         )
@@ -256,9 +254,9 @@ def _is_finished(path: Path, task: ExportTask) -> bool:
 def _entries(
     sources: Sequence[str | os.PathLike[str]], problems: list[str], report: Report, warn: Report
 ) -> list[MatchEntry]:
-    """Return the matches in order of date, one for each id.
+    """Return the matches, sorted by date.
 
-    If several matches have the same id, only the first one that was read is returned.
+    If several files contain a match with the same id, only the first of these matches is returned.
 
     Args:
         problems: receives a message for each match that cannot be read.
@@ -292,7 +290,7 @@ def _export_match(task: ExportTask, entry: MatchEntry, folder: Path) -> Exported
     session = _session_of(task.model, task.history)
     if session.predictor.sha256 != task.sha256:
         path, remedy = task.model, "use the same checkpoint on every machine"
-        raise InputError("is a different checkpoint than the run's", path=path, remedy=remedy)
+        raise InputError("is not the checkpoint of this run", path=path, remedy=remedy)
     try:
         match = read_match(f"{entry.file}::{entry.match_id}")
     except MatchFileError as error:
@@ -375,7 +373,7 @@ _VERDICT_COLUMNS: Final[dict[Verdict | None, str]] = {
 
 
 def schema() -> pyarrow.Schema:
-    """Return the columns of a match's file."""
+    """Return the schema of a Parquet file: the names and the types of the columns."""
     import pyarrow
 
     text, number, figure = pyarrow.string(), pyarrow.int32(), pyarrow.float64()
@@ -448,7 +446,7 @@ def _process_pool(workers: int) -> Iterator[_Submit]:
 
 
 def _begin_worker() -> None:
-    """Ignore Ctrl-C, which the parent process handles, and exit when the parent process ends."""
+    """Ignore Ctrl-C, because the parent handles it. Exit when the parent process ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = parent_process()
     assert parent is not None
@@ -472,7 +470,7 @@ def _check_ray_answers(address: str) -> None:
 
 @contextmanager
 def _ray_pool(workers: int) -> Iterator[_Submit]:
-    """Start a pool of Ray workers, one CPU each. They use this process's file paths."""
+    """Start a pool of Ray workers, each with one CPU. All workers must see the same file paths."""
     # Disable Ray's usage statistics. A local cluster does not need a password.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:

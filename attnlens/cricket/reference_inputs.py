@@ -37,22 +37,22 @@ _OVER: Final = "2"
 
 
 def sample_match() -> Match:
-    """Return the simulated match that is used to describe models.
+    """Return the simulated match that serves as the example in descriptions of models.
 
-    `attnlens lab simulate --seed 7` writes it.
+    The command `attnlens lab simulate --seed 7` writes this match.
     """
     match = read_match(Path(__file__).with_name("simulated-7.json"))
     return replace(match, source="simulated with seed 7")
 
 
 def predictor(path: Path | None = None) -> LoadedModel:
-    """Load the predictor of balls from a checkpoint. The default is the checkpoint ``bundled``."""
+    """Load a model that predicts the next ball. The default checkpoint is ``bundled``."""
     session = Session(path)
     return LoadedModel(session.predictor.model, session)
 
 
 def overs(path: Path | None = None) -> LoadedModel:
-    """Load the encoder-decoder of overs from a checkpoint. The default is the shipped one."""
+    """Load the encoder-decoder of overs. The default checkpoint is part of the package."""
     trained = load_overs(path)
     return LoadedModel(trained.model, trained)
 
@@ -131,7 +131,7 @@ def _names(batch: Batch) -> Iterator[str]:
 def read_over(
     model: LoadedModel, text: str | None, *, over: str | None = None, innings: int | None = None
 ) -> ModelInput:
-    """Return the model's input for one over, including the likeliest tokens of the over.
+    """Return the model's input for one over. The input includes the over's likeliest tokens.
 
     Args:
         text: the path of a match file. ``None`` means the simulated match.

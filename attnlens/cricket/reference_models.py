@@ -13,8 +13,8 @@ MODELS: Final[tuple[ReferenceModel, ...]] = (
     ReferenceModel(
         name="temporal",
         title="the predictor of the next ball",
-        source=f"{ATTENTION_PAPER}, section 3.2, with biases for how balls stand to one another",
-        purpose="the model of `explain`: a ball as a graph of nodes, its past at five scales",
+        source=f"{ATTENTION_PAPER}, section 3.2, with biases for the relations between balls",
+        purpose="the model of `explain`: it reads each ball as a graph, and the past at five scales",
         written="MATCH, with --ball",
         load="attnlens.cricket.reference_inputs:predictor",
         read="attnlens.cricket.reference_inputs:read_ball",
@@ -27,8 +27,8 @@ MODELS: Final[tuple[ReferenceModel, ...]] = (
         name="seq2seq",
         title="an encoder-decoder of sentences",
         source=f"{ATTENTION_PAPER}, section 3",
-        purpose="translates spoken commentary into scorer's notation, with three kinds of "
-        "attention and words to follow through them",
+        purpose="translates spoken commentary into scorer's notation, and shows how three kinds "
+        "of attention process the words",
         written="a sentence, in quotes",
         load="attnlens.reference.text_model:load_text",
         read="attnlens.reference.text_model:read_sentence",
@@ -39,8 +39,8 @@ MODELS: Final[tuple[ReferenceModel, ...]] = (
         name="cricket",
         title="an encoder-decoder of overs",
         source=f"{ATTENTION_PAPER}, section 3",
-        purpose="predicts the next over, token by token, from up to 128 past balls: the "
-        "model of the command `over`",
+        purpose="the model of the command `over`, which predicts the tokens of the next over "
+        "from up to 128 past balls",
         written="MATCH, with --over",
         load="attnlens.cricket.reference_inputs:overs",
         read="attnlens.cricket.reference_inputs:read_over",

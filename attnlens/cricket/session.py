@@ -1,10 +1,10 @@
 """Sessions, which answer questions about matches and cache explanations.
 
-The cache key of an explanation is a digest of everything that determines it: the match, the
-question, the bytes of the checkpoint, and the code. A cached explanation is therefore never out of
-date. If the cache folder cannot be used, explanations are computed every time. Cache files that
-another user could have written are not read. To start quickly, the module imports large packages
-only when they are needed.
+The cache key of an explanation is a digest of all the inputs: the match, the question, the bytes of
+the checkpoint, and the code. A cached explanation is therefore never out of date. If the cache
+folder cannot be used, explanations are computed every time. Cache files that another user could
+have written are not read. To start quickly, the module imports large packages only when they are
+needed.
 """
 
 from __future__ import annotations
@@ -82,8 +82,8 @@ def file_digest(path: str | os.PathLike[str]) -> str | None:
 def software() -> str:
     """Return a digest of the code: attnlens's version and files, and torch's and numpy's versions.
 
-    The digest contains the name, size and modification time of each file, so an edited checkout
-    does not use earlier answers. The packages are not imported.
+    The digest covers the name, size and modification time of each file, so an edited checkout does
+    not use earlier answers. The packages are not imported.
     """
     parts = [VERSION]
     root = Path(__file__).resolve().parents[1]
@@ -115,7 +115,7 @@ class AnswerCache:
     limit: int = _MAX_BYTES
 
     def get(self, key: str) -> str | None:
-        """Return the answer with this key, or ``None`` if there is none that can be trusted.
+        """Return the answer with this key, or ``None`` if there is no file that can be trusted.
 
         A file is not trusted if it is damaged or if another user could have written it.
         """
@@ -155,7 +155,7 @@ class AnswerCache:
         return self.folder / f"{key}{ANSWER_SUFFIX}"
 
     def _make_room(self) -> None:
-        """Delete the least recently used files. They may be temporary files of killed processes."""
+        """Delete the least recently used files, including temporary files of killed processes."""
         with os.scandir(self.folder) as entries:
             answers = [
                 (status.st_mtime, status.st_size, entry.path)
@@ -172,7 +172,7 @@ class AnswerCache:
 
 
 def _digest(key: str, packed: bytes) -> bytes:
-    """Return a digest of the content and the key, so a renamed file counts as damaged."""
+    """Return a digest of the content and the key. A renamed file therefore counts as damaged."""
     return hashlib.sha256(key.encode() + packed).hexdigest().encode()
 
 
@@ -197,10 +197,10 @@ class Session:
 
     Args:
         model: the path of a checkpoint, ``bundled`` (the default) or ``measured``.
-        history: earlier matches, from which the ratings are updated. It is an iterable of matches,
-            or the path of a file, folder or zip of matches, and it is read once.
+        history: earlier matches that update the ratings: an iterable of matches, or the path of a
+            file, folder or zip that contains matches. The history is read once.
         overs: the path of the checkpoint that the method `over` uses, or ``cricket`` (the default).
-        cache: a folder in which explanations are cached. Several processes may share it.
+        cache: a folder in which explanations are cached. Several processes may share the folder.
         report: receives progress messages.
         tell: receives a warning if files of the history cannot be read.
 
@@ -273,7 +273,7 @@ class Session:
         batter: str | None = None,
         bowler: str | None = None,
     ) -> tuple[Match, BallReference]:
-        """Return the match and the reference of a ball. The next ball is added to the match."""
+        """Return the match and the reference of a ball. Add an unbowled ball to the match."""
         match = self.read(match)
         reference = self.find(match, ball, innings)
         if reference.index > len(innings_numbered(match, reference.innings).deliveries):
@@ -285,8 +285,8 @@ class Session:
             return with_next_ball(match, reference.innings, **players), reference
         if batter or bowler:
             raise InputError(
-                "batter and bowler can be chosen only for the next ball, which is not yet bowled",
-                remedy="give the ball as next, or leave batter and bowler out",
+                "batter and bowler can be chosen only for a ball that has not been bowled yet",
+                remedy="choose the ball `next`, or leave out batter and bowler",
             )
         return match, reference
 
@@ -340,10 +340,10 @@ class Session:
         return explanation
 
     def _key(self, *question: object) -> str | None:
-        """Return the cache key of an explanation, or ``None`` if it must not be cached.
+        """Return a cache key, or ``None`` if the explanation must not be cached.
 
-        The key includes the content of the match, not its path, because a match may be read from
-        several files.
+        The key depends on the content of the match. The path of the file has no effect, because
+        several files may contain the same match.
         """
         from attnlens.cricket.predictor.calibration import SUFFIX, named_checkpoint
 
@@ -367,7 +367,7 @@ class Session:
         ball: BallName,
         innings: int | None = None,
     ) -> WhatIf:
-        """Return the model's forecast for a changed situation; see `attnlens.what_if`."""
+        """Return the forecast for a ball after changes of inputs; see `attnlens.what_if`."""
         match = self.read(match)
         reference = self.find(match, ball, innings)
         from attnlens.cricket.what_if import what_if as answered
@@ -387,7 +387,7 @@ class Session:
         seed: int = 0,
         evidence: bool = True,
     ) -> NextOver:
-        """Return the encoder-decoder's forecast for an over; see `attnlens.next_over`."""
+        """Return the forecast of the encoder-decoder for an over; see `attnlens.next_over`."""
         from attnlens.cricket.over.next_over import choice_of, find_over
         from attnlens.cricket.over.next_over import next_over as answered
 
@@ -415,8 +415,7 @@ class Session:
         """Return the story of a match; see `attnlens.story`.
 
         Args:
-            report: called with the number of balls tested so far and the number of all balls to
-                test.
+            report: called with the number of tested balls and the total number of balls to test.
         """
         from attnlens.cricket.story import tell
 
@@ -502,17 +501,17 @@ def explain(
         ball: the position in the innings from 1 (wides and no-balls count), ``"last"``, ``"next"``,
             a label such as ``"7.4"``, or any other form that `find_ball` accepts. The default is
             the ball that changed the win probability most.
-        innings: the number of the innings, from 1. By default, it is the innings that ``ball``
-            names. If ``ball`` names no innings, it is the last innings for ``"next"``, and
-            otherwise the first innings.
+        innings: the number of the innings, from 1. The default is the innings that the name of the
+            ball contains. If the name contains no innings, the default is the last innings for
+            ``"next"``, and the first innings for every other name.
         model: the path of a checkpoint, ``bundled`` (the default) or ``measured``.
-        evidence: whether to run the interventions. Without them, attention is shown but not
-            tested.
-        history: earlier matches, from which the ratings are updated to the date of the match.
+        evidence: whether to run the interventions. Without interventions, attention is shown but
+            not tested.
+        history: earlier matches, which update the ratings to the date of the match.
         outcome: the outcome whose probability is explained, such as ``"4"``.
-        batter: the player who faces the ball ``"next"``. It is needed if the last ball does not
+        batter: the player who faces the ball ``"next"``. Required if the last ball does not
             determine the batter.
-        bowler: the player who bowls the ball ``"next"``. It is needed if the last ball does not
+        bowler: the player who bowls the ball ``"next"``. Required if the last ball does not
             determine the bowler.
 
     Raises:
@@ -576,20 +575,17 @@ def what_if(
     model: File | None = None,
     history: Iterable[Match] | None = None,
 ) -> WhatIf:
-    """Return the model's forecast for one ball if something had been different.
+    """Return the forecast for one ball after a change of players, target or past outcomes.
 
     Args:
         match: as in `explain`.
         innings: as in `explain`.
         model: as in `explain`.
         history: as in `explain`.
-        ball: as in `explain`, but required. For ``"next"``, the batter and the bowler may be left
-            out.
-        bowler: another bowler: the name or the registry id of a player of the match or of the
-            ratings.
-        batter: another batter: the name or the registry id of a player of the match or of the
-            ratings.
-        target: another target of the chase.
+        ball: as in `explain`, but required. The batter and the bowler of ``"next"`` are optional.
+        bowler: the new bowler: a name or registry id from the match or from the ratings.
+        batter: the new batter: a name or registry id from the match or from the ratings.
+        target: a different target for the chase.
         changes: past balls and their new outcomes, such as ``{43: 6, "7.1": "W"}``. Here ``"last"``
             is the ball immediately before ``ball``.
 
@@ -614,23 +610,23 @@ def next_over(
     evidence: bool = True,
     history: Iterable[Match] | None = None,
 ) -> Json:
-    """Return the encoder-decoder's forecast for an over, which ``attnlens over --json`` prints.
+    """Return the forecast for an over as JSON, as the command ``attnlens over --json`` prints it.
 
     Args:
         match: as in `explain`.
         innings: as in `explain`.
         history: as in `explain`.
         over: the number of the over in the file, from 0, or ``"last"``. ``"next"`` is the over in
-            progress; between overs, it is the next unbowled over. ``"2:12"`` is over 12 of the
+            progress, or the next over if the last over is complete. ``"2:12"`` is over 12 of the
             second innings.
         model: the path of an encoder-decoder's checkpoint, or ``cricket`` (the default).
         samples: the number of overs to sample for the distribution of runs and wickets.
         temperature: the temperature at which the tokens of the over are sampled.
-        top_k: the number of likeliest tokens from which each token is sampled. If neither
+        top_k: each token is sampled from this number of likeliest tokens. If neither
             ``temperature`` nor ``top_k`` is given, the likeliest token is chosen at each step.
         seed: the seed of all random numbers.
-        evidence: whether to run the interventions. Without them, attention is shown but not
-            tested.
+        evidence: whether to run the interventions. Without interventions, attention is shown but
+            not tested.
 
     Raises:
         AttnlensError: the file, the over or the checkpoint cannot be used.

@@ -1,7 +1,7 @@
-"""Build the story of a match: forecast every innings in one pass, and test a few of its balls.
+"""Build the story of a match: forecast each innings in one pass, and test claims about a few balls.
 
-Every expected figure is a sum of forecasts for single balls, or a difference of such forecasts. A
-reason is stated only if its claim was tested as in `attnlens.cricket.explain`.
+Every expected figure is computed from forecasts for single balls, as a sum or a difference. The
+story states a reason only if a test supports the claim, as in `attnlens.cricket.explain`.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def event_of(innings: Innings, ball: Delivery, balls_left: int | None) -> str:
     60/2``.
 
     Args:
-        balls_left: the number of legal balls left. It is used only in a chase.
+        balls_left: the number of legal balls left, which is used only in a chase.
     """
     out = next((wicket for wicket in ball.wickets if wicket.counts), None)
     if out is not None:
@@ -98,11 +98,13 @@ MIN_SWING: Final = 0.1
 """The smallest change of the win probability that makes a ball a turning point."""
 
 _MIN_SHARE_OF_SWING: Final = 0.05
-"""A reason is stated only if it accounts for at least this share of the swing of the ball."""
+"""A claim is a reason for a swing only if hiding the claim's balls changes the probability of the
+actual outcome by at least this amount.
+"""
 
 _MIN_MOVED_POINTS: Final = 0.05
 _SURPRISES: Final = (4, 8)
-"""The number of surprising balls in a story: with turning points, and without turning points."""
+"""Two numbers of surprising balls: for stories with turning points, and for other stories."""
 
 Explain: TypeAlias = Callable[[BallReference, Outcome], Explanation]
 Report: TypeAlias = Callable[[int, int], None]
@@ -114,7 +116,7 @@ class Bowled:
 
     Attributes:
         chance: the predicted probability of the actual outcome.
-        sign: 1 if the story's team bats, -1 if it bowls.
+        sign: 1 if the story's team bats, -1 if this team bowls.
     """
 
     innings: Innings
@@ -134,7 +136,7 @@ class Bowled:
 
     @property
     def reference(self) -> Json:
-        """The values of the fields of `types.BallOfMatch`, which identify the ball."""
+        """The fields of `types.BallOfMatch`, which identify the ball."""
         ball = self.ball
         return {"innings": self.innings.number, "index": ball.index, "label": ball.label}
 
@@ -150,10 +152,10 @@ def tell(
     """Return the story of a match.
 
     Args:
-        explain: a function that explains the probability of one outcome of a ball. It must use the
-            same predictor.
+        explain: a function that explains the probability of one outcome of a ball. The function
+            must use the same predictor.
         history: whether the predictor's ratings were computed for the date of the match.
-        report: called with the number of balls tested so far and the number of all balls to test.
+        report: called with the number of tested balls and the total number of balls to test.
     """
     sides = [side for side in forecast_innings(match, predictor) if not side.innings.super_over]
     team, balls = _team_and_balls(match, sides)
@@ -227,7 +229,7 @@ def _is_short(match: Match, innings: Innings) -> bool:
 def _team_and_balls(
     match: Match, sides: Sequence[InningsForecast]
 ) -> tuple[str | None, list[Bowled]]:
-    """Return the team whose win probability is given (``None`` if it is unknown), and all balls."""
+    """Return the team whose win probability is given (``None`` if unknown), and all balls."""
     team = _team(match) if any(side.winning is not None for side in sides) else None
     return team, [ball for side in sides for ball in _bowled(match, side, team)]
 
@@ -273,7 +275,7 @@ def decisive_ball(
         match, [side for side in sides if innings in (None, side.innings.number)]
     )
     if not balls:
-        raise BallNotFoundError("no ball was bowled", remedy="name the next ball with --ball next")
+        raise BallNotFoundError("no ball was bowled", remedy="use --ball next for the next ball")
     moved = [ball for ball in balls if ball.win is not None]
     unlikely = (surprises(balls, 1) or balls)[0]
     chosen = max(moved, key=lambda ball: abs(ball.swing), default=unlikely)
@@ -282,14 +284,14 @@ def decisive_ball(
         text = f"{name} was the least expected ball ({percent_seen(chosen.chance)})"
     else:
         ends = f"{percent_seen(chosen.win.before)} to {percent_seen(chosen.win.after)}"
-        text = f"{name} moved the match most ({team} to win: {ends})"
+        text = f"{name} changed the win probability most ({team}: {ends})"
     return BallReference(
         chosen.innings.number, chosen.ball.index
     ), f"no --ball was given, so one was chosen: ball {text}"
 
 
 def surprises(balls: Iterable[Bowled], max_balls: int) -> list[Bowled]:
-    """Return the dots, singles, fours, sixes and wickets that were least expected, rarest first."""
+    """Return the least expected dots, singles, fours, sixes and wickets. The rarest comes first."""
     return sorted((b for b in balls if b.outcome in TALKED_OF), key=lambda b: b.chance)[:max_balls]
 
 
@@ -314,10 +316,10 @@ def _moment(bowled: Bowled, explanation: Explanation) -> types.Moment:
 
 
 def _explains_the_swing(explanation: Explanation, index: int, bowled: Bowled) -> bool:
-    """Return whether a claim accounts for a noticeable share of the ball's swing.
+    """Return whether a claim can explain the ball's swing.
 
-    Hiding the balls of the claim changes the probability of the actual outcome. The claim accounts
-    for a share of the swing that is equal to this change.
+    Hiding the claim's balls must change the probability of the actual outcome by at least
+    `_MIN_SHARE_OF_SWING`.
     """
     if bowled.win is None:
         return True
@@ -333,7 +335,7 @@ def _expected_points(explanation: Explanation, bowled: Bowled) -> float | None:
 
 
 def _moved_by(explanation: Explanation, bowled: Bowled) -> tuple[types.MovedBy, ...]:
-    """Return each input group's contribution to the win probability expected after a ball."""
+    """Return the contribution of each group of inputs to the expected win probability."""
     win = explanation.win_probability
     if bowled.win is None or win is None:
         return ()
@@ -351,7 +353,7 @@ def _moved_by(explanation: Explanation, bowled: Bowled) -> tuple[types.MovedBy, 
 
 
 def _verdict(explanation: Explanation) -> Verdict | None:
-    """Return one verdict for all claims. It is ``supported`` if any claim is supported."""
+    """Return one verdict for all claims: ``supported`` if any claim is supported."""
     if supported(explanation):
         return "supported"
     if model_claims(explanation):
@@ -395,10 +397,8 @@ _EXPECTED: Final[Mapping[TotalsBy, tuple[Floats, float]]] = {
     "bowler": (RUNS * [outcome != "bye" for outcome in OUTCOMES], BOWLERS_SHARE_OF_WICKETS),
     "over": (RUNS, 1.0),
 }
-"""What each kind of tally counts.
-
-It counts the given number of runs for each outcome, in the order of `OUTCOMES`, and the given share
-of wickets.
+"""Maps each kind of tally to the runs of each outcome (in the order of `OUTCOMES`), and to the
+fraction of wickets that is counted.
 """
 
 
@@ -468,8 +468,8 @@ def _revised(match: Match, ledger: Sequence[types.LedgerEntry]) -> Iterator[tupl
             quota = chase.target_balls
             balls = "" if quota is None else f" from {count(quota, 'ball')}"
             text = (
-                f"the target was revised to {chase.target}{balls}: {entry.points:+.0f} points for "
-                f"{_team(match)}"
+                f"the target was revised to {chase.target}{balls}: {entry.points:+.0f} points of "
+                f"win probability for {_team(match)}"
             )
             yield "revised_target", text.replace("-", "−")
 
@@ -481,9 +481,7 @@ def _untold(
     if not sides:
         yield "no_ball", "the file contains no ball, so only the result is known"
     elif not any(_is_short(match, side.innings) for side in sides):
-        text = (
-            "win probabilities and expected figures exist only for matches of up to 20 overs a side"
-        )
+        text = "win probabilities and expected figures require a match of up to 20 overs a side"
         yield "no_win_probability", f"{text}; this story lists only surprising balls"
     elif not winning:
         yield "no_win_probability", "the win probability is unknown"
@@ -493,7 +491,7 @@ def _untold(
         how = match.outcome["method"]
         yield (
             "method",
-            f"the match was decided by {how}, and the chase is valued by the target in the file",
+            f"the match was decided by {how}; win probabilities use the target in the file",
         )
     yield from _revised(match, ledger)
     new, played = _unseen_players(sides)
@@ -506,7 +504,7 @@ def _untold(
 
 
 def _unseen_players(sides: Sequence[InningsForecast]) -> tuple[int, int]:
-    """Return the number of players without a rating in any role, and the number of all players."""
+    """Return two counts: the players who have no rating in any role, and all players."""
     rated: dict[str, bool] = {}
     for side in sides:
         for row, ball in enumerate(side.innings.deliveries):

@@ -1,4 +1,4 @@
-"""Compute the model's forecast for a ball if something had been different."""
+"""Compute the forecast for a ball after a change of players, target or past outcomes."""
 
 from __future__ import annotations
 
@@ -72,12 +72,12 @@ PLAIN: Final[dict[str, tuple[int, dict[str, int]]]] = {
     "nb": (0, {"noballs": 1}),
     "bye": (0, {"legbyes": 1}),
 }
-"""For each outcome, the simplest delivery: its runs off the bat and its extras."""
+"""Maps each outcome to the runs off the bat and the extras of a simple delivery."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChangedBall:
-    """A past ball before and after a change. Both are equal if it already had the new outcome."""
+    """A past ball before and after a change. Both values are equal if the outcome is unchanged."""
 
     before: Delivery
     after: Delivery
@@ -89,13 +89,13 @@ def change_balls(
     """Return the past balls with their new outcomes, in the order of the innings.
 
     Args:
-        number, index: the number of the innings, and the index of the ball in question.
-        outcomes: pairs of a past ball's name and its new outcome. The name ``last`` means the ball
-            before the ball in question.
+        number, index: the innings and the position of the predicted ball, both counted from 1.
+        outcomes: pairs of a past ball's name and the new outcome. The name ``last`` means the ball
+            before the predicted ball.
 
     Raises:
-        InputError: an outcome does not exist, a ball was not bowled before the ball in question, or
-            a ball has two new outcomes.
+        InputError: an outcome does not exist, a ball was not bowled before the predicted ball, or
+            two new outcomes are given for one ball.
     """
     innings = innings_numbered(match, number)
     current = innings.deliveries[index - 1]
@@ -149,20 +149,20 @@ def _outcome(written: str, name: str) -> str:
     outcome_name = names.get(written.strip().lower())
     if outcome_name is None:
         raise InputError(
-            f"{written!r} is not an outcome of ball {name}",
+            f"{written!r}, the new value for ball {name}, is not an outcome",
             remedy=f"use one of {' '.join(OUTCOMES)}",
         )
     return outcome_name
 
 
 def with_outcome(ball: Delivery, outcome: str, *, free_hit: bool = False) -> Delivery:
-    """Return the ball with a new outcome, and with the runs that `PLAIN` has for this outcome.
+    """Return the ball with a new outcome, and with the runs of this outcome in `PLAIN`.
 
-    If the ball already has the outcome, it is returned unchanged. Penalty runs, retirements and the
+    A ball that already has the outcome is returned unchanged. Penalty runs, retirements and the
     score before the ball are kept.
 
     Args:
-        free_hit: whether the ball is a free hit. A wicket on a free hit is a run out.
+        free_hit: whether the ball is a free hit. A new wicket on a free hit is a run out.
     """
     if ball.outcome == outcome:
         return ball
@@ -186,11 +186,11 @@ def with_outcome(ball: Delivery, outcome: str, *, free_hit: bool = False) -> Del
 
 
 def disturbs(ball: ChangedBall, current: Delivery) -> bool:
-    """Return whether the recorded balls after a changed ball could not have happened.
+    """Return whether a change contradicts the recorded balls after the changed ball.
 
-    This is the case if other batters would have faced these balls, or if an earlier over would have
-    had another number of balls. If the changed ball is the last ball before ``current``, only the
-    number of balls matters, because `crease_after` determines who faces ``current``.
+    A contradiction means that other batters would have faced these balls, or that a completed over
+    would have had a different number of balls. For the last ball before ``current``, only the
+    number of balls matters, because `crease_after` chooses the batters for ``current``.
     """
     before, after = ball.before, ball.after
     if before.is_legal != after.is_legal and before.over != current.over:
@@ -203,7 +203,7 @@ def disturbs(ball: ChangedBall, current: Delivery) -> bool:
 def rescore(
     deliveries: Sequence[Delivery], changed: Mapping[int, Delivery]
 ) -> tuple[Delivery, ...]:
-    """Replace deliveries by those in ``changed``, by index, and recompute all scoreboards."""
+    """Replace the deliveries whose indices are in ``changed``, and recompute all scores."""
     runs, wickets, legal, in_over = 0, 0, 0, 0
     over, scored = -1, []
     for ball in deliveries:
@@ -234,7 +234,7 @@ def _shifted(actual: str | None, balls: int) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Crease:
-    """The two batters for the ball in question. ``None`` stands for a new batter.
+    """The two batters for the predicted ball. ``None`` stands for a new batter.
 
     Attributes:
         out: the batter whom the new batter replaces.
@@ -246,7 +246,7 @@ class Crease:
 
 
 def next_to_bat(innings: Innings, current: Delivery) -> Player | None:
-    """Return the first new batter who appears after a ball in the file, or ``None``."""
+    """Return the first new batter in the file after a ball, or ``None`` if nobody comes in."""
     at = current.index
     before = {p.key for ball in innings.deliveries[:at] for p in (ball.batter, ball.non_striker)}
     pairs = ((ball.batter, ball.non_striker) for ball in innings.deliveries[at:])
@@ -281,7 +281,7 @@ def refuse_finished(match: Match, before: Innings, after: Innings, index: int) -
     if reason is not None and why_over(match, _until(before, index)) is None:
         raise InputError(
             f"with this change, ball {index} would not have been bowled: {reason}",
-            remedy="change less, or choose an earlier ball",
+            remedy="make a smaller change, or choose an earlier ball",
         )
 
 
@@ -293,17 +293,17 @@ def _until(innings: Innings, index: int) -> Innings:
 _NEW_BATTER: Final = "a new batter"
 _UNNAMED_BOWLER: Final = "an unnamed bowler"
 _UNNAMED: Final = {_NEW_BATTER: "unnamed_batter", _UNNAMED_BOWLER: "unnamed_bowler"}
-"""The placeholders for players whom the file does not determine, and the flag for each.
+"""Maps each placeholder for a player whom the file does not determine to a flag.
 
 The model treats a placeholder as a player without a record.
 """
 
 _BOWLERS_SHARE: Final = 5
-"""One bowler may bowl at most one in this number of overs."""
+"""A bowler may bowl at most one fifth of the overs of an innings."""
 
 _MAX_RUNS_A_BALL: Final = 6
 _MAX_TARGET: Final = 1500
-"""The largest target if the number of balls is unlimited. No target was ever so large."""
+"""The largest accepted target if the number of balls is unlimited. No real target was larger."""
 
 
 def refuse_target(match: Match, innings: Innings, target: int) -> None:
@@ -320,7 +320,7 @@ def refuse_target(match: Match, innings: Innings, target: int) -> None:
         within = "" if quota is None else f" off {quota} balls"
         raise InputError(
             f"a target of {target}{within} is too high for any side to reach",
-            remedy=f"give at most {max_target}",
+            remedy=f"give a target of at most {max_target}",
         )
 
 
@@ -345,8 +345,8 @@ def what_if_flags(
         if disturbs(ball, before.delivery):
             text = (
                 f"the balls after ball {ball.before.index} ({ball.before.label}) stay as "
-                "recorded, although the change would have put other batters on strike or "
-                "changed the balls of an over"
+                "recorded, although other batters would have been on strike, or an over would "
+                "have had a different number of balls"
             )
             flags.append(("as_recorded", text))
     for window in (after, before):
@@ -368,11 +368,11 @@ def _against_the_rules(before: BallWindow, after: BallWindow) -> Iterator[tuple[
     if quota is not None and not after.innings.super_over:
         overs = math.ceil(quota / size / _BOWLERS_SHARE)
         if balls_bowled(after.innings, current.bowler, current.index) >= overs * size:
-            yield "bowler_quota", f"{current.bowler} has already bowled all {overs} overs allowed"
+            yield "bowler_quota", f"{current.bowler} has already bowled the {overs} overs allowed"
     if any(ball.over == current.over - 1 for ball in bowled):
         yield (
             "bowled_last_over",
-            f"{current.bowler} bowled the over before, and nobody may bowl two overs in a row",
+            f"{current.bowler} bowled the previous over, and nobody may bowl two overs in a row",
         )
     yield from mid_over(after.innings, current)
 
@@ -397,11 +397,11 @@ def what_if(
     """Answer a what-if question about one ball.
 
     Args:
-        reference: the ball in question. The position after the last ball means the next ball.
+        reference: the predicted ball. The position after the last ball means the next ball.
         history: whether the predictor's ratings were computed for the date of the match.
 
     Raises:
-        InputError: a name, an outcome or a change is not possible. The message says why.
+        InputError: a name, an outcome or a change is not possible. The message gives the reason.
     """
     match = with_unbowled(match, reference)
     balls = change_balls(match, reference.innings, reference.index, question.balls)
@@ -435,8 +435,8 @@ def _outcome_change(outcome: Outcome, before: float, after: float) -> OutcomeCha
 def with_unbowled(match: Match, reference: BallReference) -> Match:
     """Return the match, with the next ball added if ``reference`` refers to it.
 
-    If the next ball needs a new batter or the bowler of a new over, the file does not determine the
-    player. A placeholder without a record is then used, which the question may replace.
+    The file does not determine a new batter or the bowler of a new over. A placeholder without a
+    record stands for such a player. The question may replace this placeholder.
     """
     innings = innings_numbered(match, reference.innings)
     if reference.index <= len(innings.deliveries):
@@ -519,15 +519,15 @@ def _players(
 def _facing(
     player: Player, crease: Crease, striker: Player, other: Player
 ) -> tuple[Player, Player]:
-    """Return the striker and the non-striker if a question requests ``player`` as the batter.
+    """Return the striker and the non-striker after ``player`` becomes the batter.
 
     Raises:
-        InputError: a wicket fell, and the player is the batter who is out or is already batting.
+        InputError: a wicket fell, and the player is out or already at the crease.
     """
     if crease.out is not None:
         stays = crease.striker or crease.other
         if player.key in (crease.out.key, stays and stays.key):
-            where = "out" if player.key == crease.out.key else "in already"
+            where = "out" if player.key == crease.out.key else "already batting"
             raise InputError(
                 f"{player} is {where} after that wicket and cannot come in",
                 remedy="name another batter",
@@ -562,10 +562,10 @@ def _probabilities(predictor: TrainedPredictor, window: BallWindow) -> Floats:
 def narrate_what_if(answer: WhatIf) -> tuple[Sentence, ...]:
     """Write up to three sentences about an answer, ignoring its ``narrative``.
 
-    Every number and name in a sentence belongs to one of its facts. The facts are in reading order.
+    Each sentence lists its facts in reading order. Every number and name belongs to a fact.
     """
     if not answer.effect_nats and not any(change.differs for change in answer.changes):
-        text = "That is how it was: nothing is different, and nothing changes."
+        text = "The question changes nothing, so the two forecasts are the same."
         return (sentence(answer, text),)
     ranked = sorted(range(len(answer.outcomes)), key=lambda at: -abs(answer.outcomes[at].points))
     first, second = ranked[:2]
@@ -573,14 +573,14 @@ def narrate_what_if(answer: WhatIf) -> tuple[Sentence, ...]:
     if abs(answer.outcomes[second].points) >= MIN_GROUP_POINTS:
         templates.append(f"Also, {_moved(answer, second)}.")
     templates.append(
-        "The two forecasts differ by [/effect_nats significant] nats; they say what the model "
+        "The two forecasts differ by [/effect_nats significant] nats; forecasts say what the model "
         "expects, not what would have happened."
     )
     return tuple(sentence(answer, template) for template in templates)
 
 
 def _changes(answer: WhatIf) -> str:
-    """Return a clause for every difference or, if nothing differs, for every requested change."""
+    """Return one clause for each difference. If nothing differs, list the requested changes."""
     text = ""
     alike = not any(change.differs for change in answer.changes)
     faced = [change.before for change in answer.changes if change.kind == "batter"]
@@ -597,7 +597,7 @@ def _changes(answer: WhatIf) -> str:
 
 
 def _moved(answer: WhatIf, index: int) -> str:
-    """Describe how an outcome's probability changes, with no more decimals than necessary."""
+    """Describe the change of an outcome's probability, with as few decimals as possible."""
     pointer = f"/outcomes/{index}"
     outcome = f"the probability of [{pointer}/outcome outcome]"
     before, after = quote_change(answer, f"{pointer}/before", f"{pointer}/after")

@@ -1,12 +1,12 @@
 """A claim, and the null distribution against which the claim is tested.
 
 A claim says that some items mattered to a prediction, or that a head's attention to these items
-mattered. An item is a key of attention, such as a word or a frame. To test a claim, its items are
-hidden from the whole model or from a single head.
+mattered. An item is something that a model can attend to, such as a word or a frame. To test a
+claim, its items are hidden from the whole model or from a single head.
 
 The null distribution contains the summed effects of control sets, which are other sets of the same
-size. If the claim's items were also drawn at random, their sum would be equally likely to have any
-rank among these sums. The p-value is therefore exact.
+size. If the claim's items were a random set too, their sum would be equally likely to have any rank
+among the sums of control sets. The p-value is therefore exact.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _TIE: Final = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """All sets of ``size`` items that can be drawn from ``window``, the candidate items."""
+    """All sets of ``size`` items that can be drawn from the candidate items in ``window``."""
 
     window: tuple[int, ...]
     size: int
@@ -51,7 +51,7 @@ class Pool:
         """Return the seed of the random draws: ``seed`` and a hash of the window and the set size.
 
         The hash is computed from the items' numbers, not from their names. Renaming items therefore
-        changes no p-value.
+        does not change any p-value.
         """
         numbers = np.array([1, len(self.window), self.size, *self.window], "<i8")
         return int(seed), zlib.crc32(numbers.tobytes())
@@ -69,7 +69,7 @@ class Pool:
     def null(
         self, statistics: Mapping[int, float], generator: np.random.Generator
     ) -> NullDistribution:
-        """Return the sums of all sets. If there are too many, return those of `N_DRAWS` sets."""
+        """Return the sums of all sets, or of `N_DRAWS` random sets if there are too many sets."""
         values = np.array([statistics[item] for item in self.window])
         if self.n_sets <= MAX_ENUMERATED_SETS:
             sums = [math.fsum(row) for row in itertools.combinations(values.tolist(), self.size)]
@@ -77,7 +77,7 @@ class Pool:
         return NullDistribution(values[self._draws(generator, N_DRAWS)].sum(1), exhaustive=False)
 
     def _draws(self, generator: np.random.Generator, sets: int) -> Integers:
-        """Draw distinct positions in the window for each set, ``(sets, size)``."""
+        """For each set, draw distinct positions in the window, ``(sets, size)``."""
         every = np.tile(np.arange(len(self.window)), (sets, 1))
         return generator.permuted(every, axis=1)[:, : self.size]
 
@@ -98,10 +98,10 @@ class NullDistribution:
         return _TIE * float(np.abs(self.values).max(initial=0.0))
 
     def p_high(self, statistic: float) -> float:
-        """Return the one-sided p-value: the share of sets with at least this statistic.
+        """Return the one-sided p-value: the share of ``values`` that are at least ``statistic``.
 
-        If all sets were enumerated, the p-value is exactly this share. Otherwise, it is ``(1 +
-        #{value >= statistic}) / (draws + 1)``.
+        If all sets were enumerated, the p-value is exactly this share. Otherwise, the p-value is
+        ``(1 + #{value >= statistic}) / (draws + 1)``.
 
         Reference:
             Phipson & Smyth 2010, "Permutation P-values Should Never Be Zero".
@@ -109,7 +109,7 @@ class NullDistribution:
         return self._p(int((self.values >= statistic - self._slack).sum()))
 
     def p_low(self, statistic: float) -> float:
-        """Return the one-sided p-value: the share of sets with at most this statistic."""
+        """Return the one-sided p-value: the share of ``values`` that are at most ``statistic``."""
         return self._p(int((self.values <= statistic + self._slack).sum()))
 
     def _p(self, count: int) -> float:
@@ -121,7 +121,8 @@ class NullDistribution:
 class ReferenceDistribution:
     """The distribution of the standardised effects of hiding single items of other inputs.
 
-    ``values`` are the quantiles at ``levels``. Both have shape ``(level,)`` and increase.
+    ``values`` are the quantiles at ``levels``. Both arrays have the shape ``(level,)`` and are
+    increasing.
     """
 
     values: Floats
@@ -130,7 +131,7 @@ class ReferenceDistribution:
     def p_high(self, statistic: float) -> float:
         """Return the share of reference items with an effect of at least ``statistic``.
 
-        The share is never less than the smallest tail level, ``1 - levels[-1]``.
+        The result is at least ``1 - levels[-1]``.
         """
         below = np.interp(statistic, self.values, self.levels)
         return float(np.clip(1 - below, 1 - self.levels[-1], 1.0))
@@ -144,7 +145,7 @@ class ReferenceDistribution:
         return ReferenceDistribution(-self.values[::-1], 1 - self.levels[::-1])
 
     def rarity(self, statistic: float) -> float:
-        """Return the share of items whose effect is at least as far from 0 as ``statistic``."""
+        """Return the share of reference items whose absolute effect is ``|statistic|`` or more."""
         size = abs(statistic)
         return min(1.0, self.p_high(size) + self.p_low(-size))
 
@@ -153,11 +154,11 @@ ItemSets = Sequence[tuple[int, ...]]
 Predict = Callable[[NDArray[np.bool_]], Floats]
 """A function that receives masks ``(mask, item)`` and returns probabilities ``(mask, outcome)``.
 
-A mask is true for visible items.
+A mask is true where an item is visible.
 """
 
 MODEL: Final = "model"
-"""The name of the site of claims about the whole model. Every other site is a head."""
+"""The site of claims about the whole model. Every other site is the name of a head."""
 
 _ROUNDING: Final = 1e-3
 
@@ -165,7 +166,7 @@ _ROUNDING: Final = 1e-3
 def check_probabilities(
     predict: Predict, masks: NDArray[np.bool_], outcomes: int | None = None
 ) -> Floats:
-    """Compute the model's probabilities for each mask, ``(mask, outcome)``, and check them.
+    """Compute and check the model's probabilities for each mask, ``(mask, outcome)``.
 
     Raises:
         InputError: the model did not return one row of probabilities for each mask.
@@ -197,15 +198,15 @@ class Claim:
         text: the statement.
         removed: the items to hide.
         window: the items from which ``removed`` could have been chosen.
-        beyond: columns of `attnlens.evidence.trial.Trial.structure`, such as the distance. The part
-            of the effect that these columns explain is subtracted before the test.
+        beyond: columns of `attnlens.evidence.trial.Trial.structure`, such as the distance. Before
+            the test, the part of the effect that these columns explain is subtracted.
         raises: the outcomes (columns) whose probability the items raise according to ``text``;
-            empty if ``text`` names no such outcomes.
+            empty if ``text`` names no outcomes.
         lift: the mean weight of the items divided by the mean weight of all items; ``None`` if
             ``text`` does not say that a head attended to the items. If the lift is below
             `MIN_LIFT`, the claim is not tested.
-        first: whether the claim is tested before the other claims of its family, at the separate
-            level `FIRST_LEVEL`.
+        first: whether the claim is tested before the other claims of its family. The significance
+            level of this first test is `FIRST_LEVEL`.
         site: where the items are hidden: `MODEL`, or the name of a head.
     """
 
@@ -230,12 +231,12 @@ class Claim:
 
     @property
     def pool(self) -> Pool:
-        """The control sets: all sets in the claim's window with as many items as the claim."""
+        """The control sets: all sets in the window with the same number of items as ``removed``."""
         return Pool(self.window, len(self.removed))
 
     @property
     def even(self) -> bool:
-        """Whether the head's mean attention to the claim's items is hardly above average."""
+        """Whether the claim is not tested because its lift is below `MIN_LIFT`."""
         return self.lift is not None and self.lift < MIN_LIFT
 
 
@@ -249,8 +250,8 @@ class AblationSite:
     Attributes:
         predict: a function from masks to probabilities (see `Predict`).
         items: the items, in the order of the masks' columns.
-        translate: a function that converts a claim to the items of this site; None if this site
-            uses the items of the model.
+        translate: a function that replaces a claim's items with the items of this site; None if the
+            site and the model have the same items.
         outcomes: the number of outcomes; None if it is not known.
     """
 
@@ -260,7 +261,7 @@ class AblationSite:
     outcomes: int | None = None
 
     def probs_without(self, sets: ItemSets) -> Floats:
-        """Return the probabilities with each set of items hidden, ``(set, outcome)``."""
+        """Hide each set of items separately, and return the probabilities, ``(set, outcome)``."""
         column = {item: number for number, item in enumerate(self.items)}
         masks = np.ones((len(sets), len(self.items)), bool)
         rows = np.repeat(np.arange(len(sets)), [len(items) for items in sets])
@@ -272,9 +273,9 @@ class AblationSite:
 class LeaveOneOut:
     """The results of hiding each item alone.
 
-    ``full`` contains the probabilities with nothing hidden, ``(outcome,)``. For each item,
-    ``loo_probs`` contains the probabilities without the item, and ``effects`` the effect of hiding
-    the item in nats.
+    ``full`` contains the probabilities with nothing hidden, ``(outcome,)``. ``loo_probs`` maps each
+    item to the probabilities without the item. ``effects`` maps each item to the effect of hiding
+    the item, in nats.
     """
 
     full: Floats
@@ -284,36 +285,36 @@ class LeaveOneOut:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class ClaimTest(Generic[C]):
-    """A claim, the effect of hiding its items, its null distribution and its verdict.
+    """The result of testing a claim: the effect of hiding the items, and the verdict.
 
     Attributes:
         full: the probabilities with nothing hidden, ``(outcome,)``.
         probabilities: the probabilities with all items of the claim hidden, ``(outcome,)``.
         effect: the effect of hiding the items together, in nats.
-        singles: the effect of hiding each item alone, in the order of ``claim.removed``. It is the
-            decrease of the log-odds of the explained outcome when the item is hidden, so it is
-            positive if the item raises the outcome. If no single outcome is explained, the effect
-            is in nats.
-        share: the effect of hiding the items from the head, divided by the effect of hiding them
-            from the whole model; at most 1. ``None`` for a claim about the model.
+        singles: the effect of hiding each item alone, in the order of ``claim.removed``. Each
+            effect is a decrease of the explained outcome's log-odds. A positive effect means that
+            the item raises the outcome's probability. If no single outcome is explained, the
+            effects are in nats.
+        share: the effect of hiding the items from the head divided by the effect of hiding the
+            items from the whole model, limited to 1; ``None`` for a claim about the model.
         null_effects: the summed effects of the control sets in nats; empty if the claim is not
             tested.
         statistic: the sum of `attnlens.evidence.trial.Trial.item_statistics` over the claim's
             items.
         null_statistics: the statistic of each control set.
-        p: the one-sided p-value for a statistic at least as large; ``None`` if the claim is not
-            tested.
-        p_low: the one-sided p-value for a statistic at least as small.
+        p: the one-sided p-value for a large statistic; ``None`` if the claim is not tested.
+        p_low: the one-sided p-value for a small statistic.
         p_best: the p-value of the best set, which is the set of the same size with the largest
             statistic.
-        best_matters: whether hiding that best set has a noticeable effect in the claimed direction.
-        untested: the judgement if the claim is not tested; otherwise ``None``.
-        removed: the hidden items, with the numbers that they have at the claim's site.
+        best_matters: whether hiding the best set has a noticeable effect in the claimed direction.
+        untested: the judgement of a claim that is not tested; ``None`` for a tested claim.
+        removed: the numbers of the hidden items at the claim's site.
         q: the p-value, corrected for the number of claims in the family.
-        outcomes_replaced: a second test of the claim, in which the items stay visible but their
-            recorded outcomes are replaced by expected ones; ``None`` if there was no second test.
-        control_probs: the probabilities with each of ``control_sets`` hidden, ``(set, outcome)``,
-            if requested.
+        outcomes_replaced: a second test of the claim; ``None`` if there was no second test. In the
+            second test, the items stay visible, but expected outcomes replace the items' recorded
+            outcomes.
+        control_probs: the probabilities when each of ``control_sets`` is hidden, ``(set,
+            outcome)``; ``None`` if not requested.
     """
 
     claim: C
@@ -343,7 +344,7 @@ class ClaimTest(Generic[C]):
         return 100 * (self.probabilities - self.full)
 
     def log_odds_change(self, outcomes: Sequence[int]) -> float:
-        """Return the decrease of the log-odds of these outcomes when the items are hidden.
+        """Return the decrease of the log-odds of ``outcomes`` when the items are hidden.
 
         A positive value means that the items raise the probability of these outcomes.
         """

@@ -1,11 +1,11 @@
 """Measures of how faithful an attribution is: removal metrics, correlations and controls.
 
-The functions receive the model as a function ``predict``. ``predict(masks)`` returns the
-probabilities ``(mask, class)``. For each mask, only the parts that are true in the mask are visible
-to the model. ``y`` is the log-odds of the class that is most likely when all parts are visible.
+The model is given as a function ``predict(masks)`` that returns probabilities ``(mask, class)``. A
+part is visible to the model if the mask is true for the part. ``y`` is the log-odds of the class
+that is most likely when all parts are visible.
 
-Each removal metric is computed twice: from log-odds, and in nats as ``KL(full ‖ remaining parts)``.
-In nats, effects of opposite sign do not cancel each other.
+Each removal metric is computed twice: once from log-odds, and once in nats from ``KL(full ‖
+remaining parts)``. In nats, effects of opposite sign do not cancel each other.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from attnlens.files import Flags, Floats, Integers
 Predict = Callable[[Flags], Floats]
 
 SIZES: Final[tuple[int, ...]] = (1, 2, 4, 8, 16)
-"""The numbers of parts that comprehensiveness removes and that sufficiency keeps."""
+"""The numbers of parts to remove for comprehensiveness and to keep for sufficiency."""
 
 _CURVE_STEPS: Final = 20
 CONTROLS: Final = 20
@@ -44,11 +44,11 @@ HIGH_IS_FAITHFUL: Final[dict[str, bool]] = {
     "insertion_auc_kl": False,
     "sign_violation_rate": False,
 }
-"""The metrics of `removal_figures`, and whether a high value means a faithful attribution."""
+"""For each metric of `removal_figures`: whether a high value means a faithful attribution."""
 
 
 def ranks(values: Floats) -> Floats:
-    """Return ranks from 1 along the last axis. Equal values get their mean rank."""
+    """Return ranks from 1 along the last axis. Tied values get the mean of their ranks."""
     flat = np.asarray(values, dtype=float).reshape(-1, np.shape(values)[-1])
     ranked = np.empty_like(flat)
     for row, vector in enumerate(flat):
@@ -80,7 +80,8 @@ def partial_spearman(scores: Floats, effects: Floats, floats: Floats) -> float:
     The result is 0 if the other variables alone determine the ranks of either vector.
 
     Args:
-        floats: the other variables, ``(n,)`` or ``(vectors, n)``. Only their ranks matter.
+        floats: the other variables, ``(n,)`` or ``(vectors, n)``. Only the ranks of these values
+            are used.
     """
     if len(scores) < 2:
         return 0.0
@@ -110,16 +111,16 @@ def auc(scores: Floats, positive: Flags) -> float | None:
 def matched_auc(scores: Floats, positive: Flags, groups: Integers | None = None) -> float | None:
     """Compare each positive item with nearby decoys, and return the mean `auc` of the comparisons.
 
-    The decoys of a positive item are the nearest items before and after it that are not positive
-    and belong to the same group. There are as many decoys before the item as after it, at most
-    `_MAX_DECOYS` on each side. A ranking by recency therefore scores 0.5.
+    Decoys are the nearest items of the same group that are not positive. Each positive item is
+    compared with equally many decoys before and after the item, at most `_MAX_DECOYS` on each side.
+    A ranking by recency therefore scores 0.5.
 
     Args:
         scores, positive: the score of each item, and whether the item is positive, both ``(n,)``.
-        groups: the group number of each item, ``(n,)``; None: one group.
+        groups: the group number of each item, ``(n,)``. By default, there is only one group.
 
     Returns:
-        the mean; ``None`` if no positive item has decoys on both sides.
+        the mean `auc`; ``None`` if no positive item has decoys on both sides.
     """
     areas = []
     for at in np.flatnonzero(positive):
@@ -160,7 +161,7 @@ def curve_counts(parts: int) -> Integers:
 
 
 def area(values: Floats, counts: Integers) -> float:
-    """Return the mean height of a curve. ``counts`` run from 0 to the number of parts."""
+    """Return the mean height of a curve over ``counts``, from 0 to the number of parts."""
     if len(values) == 1:
         return float(values[0])
     return float(np.trapezoid(values, np.asarray(counts, float) / counts[-1]))
@@ -190,7 +191,7 @@ class SingleRemovals:
 
     @property
     def drops(self) -> Floats:
-        """The decrease of ``y`` when each part is removed, ``(n,)``."""
+        """The decrease of ``y`` caused by removing each part alone, ``(n,)``."""
         fall: Floats = log_odds(self.full, [self.outcome]) - log_odds(self.singles, [self.outcome])
         return fall
 
@@ -210,14 +211,14 @@ def removal_figures(
 
     - Comprehensiveness is the mean over `SIZES` of ``y(all) - y(without the first k)``.
     - Sufficiency is the mean over `SIZES` of ``y(all) - y(only the first k)``.
-    - Deletion is the area under ``y`` while parts are removed in order.
-    - Insertion is the area under ``y`` while parts are added in order, starting from no parts.
-    - The sign violation rate is the share of the first k parts that lower ``y``, averaged over
-      `SIZES`.
+    - Deletion is the area under the curve of ``y`` as parts are removed in order.
+    - Insertion is the area under the curve of ``y`` as parts are added in order to an empty input.
+    - The sign violation rate is the fraction of the first k parts whose removal increases ``y``,
+      averaged over the sizes k in `SIZES`.
 
     Args:
-        orders: the orderings; each one lists the positions of the parts, the most important part
-            first.
+        orders: the orderings. Each ordering lists the positions of the parts, starting with the
+            most important part.
 
     Reference:
         DeYoung et al. 2020 (comprehensiveness, sufficiency); Petsiuk et al. 2018 (deletion and
@@ -258,7 +259,7 @@ def judge_scores(
     *,
     generator: np.random.Generator,
 ) -> tuple[dict[str, dict[str, float]], list[dict[str, float]]]:
-    """Return the removal metrics of each method by name, and of `CONTROLS` random orderings."""
+    """Compute the removal metrics for each named method and for `CONTROLS` random orderings."""
     orders = [descending(score, generator) for score in scores.values()]
     orders += [generator.permutation(len(removed.singles)) for _ in range(CONTROLS)]
     figures = removal_figures(predict, removed, orders)
@@ -266,13 +267,13 @@ def judge_scores(
 
 
 def against_controls(value: float, controls: Floats, *, high: bool) -> tuple[float, float]:
-    """Compare a metric with those of random attributions, and return z and a one-sided p-value.
+    """Return the z-score and one-sided p-value of a metric against random attributions.
 
-    z is positive if the metric is more faithful than the mean of the controls. It is 0 if all
-    controls are equal. The p-value is ``(1 + #{control at least as faithful}) / (R + 1)``.
+    z is positive if the attribution is more faithful than the controls on average. z is 0 if all
+    control values are equal. The p-value is ``(1 + #{control at least as faithful}) / (R + 1)``.
 
     Args:
-        controls: the same metric of ``R`` random attributions, ``(R,)``.
+        controls: the values of the metric for ``R`` random attributions, ``(R,)``.
         high: whether a high value of the metric means a faithful attribution.
     """
     sign = 1.0 if high else -1.0

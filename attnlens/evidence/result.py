@@ -1,4 +1,4 @@
-"""The result of a claim's test as typed data, which explanations and audits write as JSON."""
+"""Typed data for the result of testing a claim, as in the JSON of explanations and audits."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _writable(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise ValueError("text with half of a surrogate pair cannot be written as UTF-8") from None
+        raise ValueError("text with an unpaired surrogate cannot be written as UTF-8") from None
     return text
 
 
@@ -31,7 +31,7 @@ Text = Annotated[str, AfterValidator(_writable)]
 
 
 class Plain(BaseModel):
-    """Base class of models that are frozen and reject unknown keys."""
+    """Base class of pydantic models that are frozen and reject unknown keys."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -45,13 +45,14 @@ class Plain(BaseModel):
 class ClaimResult(Plain):
     """A claim, the intervention that tests the claim, and the verdict.
 
-    The list ``evidence`` in the JSON of an explanation has one such entry per claim. The fields
-    have the same meaning as in `attnlens.evidence.claim.ClaimTest`, but the numbers are rounded.
-    ``control_sets`` is the number of control sets. The fields with quantiles contain the quantiles
-    at `QUANTILES`. ``effect_log_odds`` is the decrease of the log-odds of ``outcome`` when the
-    items are hidden. It is positive if the items raise the outcome. ``single_effects`` is this
-    decrease for each item alone. If the effect is measured on the whole distribution,
-    ``effect_log_odds`` is ``None`` and ``single_effects`` is in nats.
+    In the JSON of an explanation, the list ``evidence`` has one of these objects per claim. The
+    fields have the same meaning as in `attnlens.evidence.claim.ClaimTest`, but the numbers are
+    rounded. ``control_sets`` is the number of control sets. Quantiles are given at the levels
+    `QUANTILES`. ``effect_log_odds`` is the decrease of the log-odds of ``outcome`` when the items
+    are hidden. A positive value means that the items raise the outcome's probability.
+    ``single_effects`` contains the decrease when each item is hidden alone. If the effect is
+    measured on the whole distribution, ``effect_log_odds`` is ``None`` and ``single_effects`` is in
+    nats.
     """
 
     claim: Text

@@ -1,8 +1,8 @@
-"""Measure how well probabilities fit outcomes, with intervals from groups such as matches.
+"""Measure how well predicted probabilities fit outcomes, with confidence intervals.
 
-The expected calibration error is computed for the most likely outcome of each row, in bins of equal
-width (Guo et al. 2017). Rows of one group are dependent, so intervals are computed by resampling
-whole groups.
+The expected calibration error uses the most likely outcome of each row, and bins of equal width
+(Guo et al. 2017). Rows of the same group, such as one match, are not independent. Intervals are
+therefore computed by resampling whole groups.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def log_losses(chances: Floats, actual: Integers) -> Floats:
 
 
 def divergence(full: Floats, ablated: Floats) -> Floats:
-    """Return ``KL(full ‖ ablated)`` along the last axis, in nats. It is at most about 708.
+    """Return ``KL(full ‖ ablated)`` along the last axis, in nats. The result is at most about 708.
 
     A probability of 0 in ``ablated`` is replaced by the smallest positive number.
     """
@@ -45,7 +45,7 @@ def divergence(full: Floats, ablated: Floats) -> Floats:
 
 
 def log_odds(chances: Floats, outcomes: Sequence[int]) -> Floats:
-    """Return the log-odds that one of these outcomes happens, ``(..., outcome) -> (...)``."""
+    """Return the log-odds that any one of ``outcomes`` happens, ``(..., outcome) -> (...)``."""
     chance = chances[..., list(outcomes)].sum(-1).clip(SMALLEST, 1 - SMALLEST)
     odds: Floats = np.log(chance) - np.log1p(-chance)
     return odds
@@ -74,9 +74,9 @@ def equal_bins(values: Floats, bins: int = _BINS) -> Integers:
 
 
 def filled_bins(values: Floats, bins: int = _BINS) -> Integers:
-    """Return the index of each value's bin. There are at most ``bins`` bins of similar size.
+    """Return the index of each value's bin. All bins contain similar numbers of values.
 
-    Equal values are in the same bin.
+    There are at most ``bins`` bins. Equal values are in the same bin.
     """
     cuts = np.unique(np.quantile(values, np.arange(1, bins) / bins))
     return np.searchsorted(cuts, values, side="right").astype(np.int64)
@@ -89,7 +89,7 @@ def calibration_error(chances: Floats, actual: Integers, bins: int = _BINS) -> f
 
 
 def calibration_error_by_luck(chances: Floats) -> float:
-    """Return the 95th percentile of the `calibration_error` of perfectly calibrated forecasts."""
+    """Return the 95th percentile of `calibration_error` for perfectly calibrated probabilities."""
     confidence = chances.max(1)
     row_bins, generator = equal_bins(confidence), np.random.default_rng(5)
     lots = (generator.random(len(confidence)) < confidence for _ in range(_LUCK_DRAWS))
@@ -100,7 +100,7 @@ def calibration_gap(confidence: Floats, right: Floats | Flags, integers: Integer
     """Return the mean gap between confidence and accuracy.
 
     In each bin, the gap is the absolute difference between the mean confidence and the accuracy.
-    Each bin is weighted with its number of rows.
+    The mean is weighted by the number of rows in each bin.
 
     Args:
         integers: the bin of each row, as returned by `equal_bins`.
@@ -125,8 +125,8 @@ class Bootstrap:
     """Means and ratios over rows, with intervals from resampling whole groups of rows.
 
     Args:
-        group: the number of each row's group, from 0, ``(rows,)``.
-        draws: the number of resamples. All estimates of one bootstrap use the same resamples.
+        group: the group number of each row, starting from 0, ``(rows,)``.
+        draws: the number of resamples. All estimates of one `Bootstrap` use the same resamples.
     """
 
     def __init__(self, group: Integers, *, draws: int = 1000, seed: int = 5) -> None:
@@ -141,7 +141,7 @@ class Bootstrap:
         self._times = times
 
     def interval(self, values: Floats, rows: NDArray[np.bool_] | None = None) -> Interval | None:
-        """Return the 95% interval of the mean of ``values`` over all or over selected ``rows``.
+        """Return the 95% interval of the mean of ``values`` over ``rows`` (by default, all rows).
 
         Return ``None`` if there are fewer than two groups.
         """
@@ -180,9 +180,9 @@ class Bootstrap:
 
 
 def wilson(hits: int, trials: int) -> tuple[float, float]:
-    """Return the 95% interval of a proportion from independent trials.
+    """Return Wilson's 95% interval for the success rate of independent trials.
 
-    Without any trial, the interval is from 0 to 1.
+    If there are no trials, the interval is from 0 to 1.
 
     Reference:
         Wilson 1927, "Probable Inference, the Law of Succession, and Statistical Inference".
@@ -196,6 +196,6 @@ def wilson(hits: int, trials: int) -> tuple[float, float]:
 
 
 def group_numbers(names: Sequence[str]) -> Integers:
-    """Number the names, starting from 0; equal names get the same number."""
+    """Return a number for each name; equal names get the same number. Numbers start from 0."""
     numbers: dict[str, int] = {}
     return np.array([numbers.setdefault(name, len(numbers)) for name in names], np.int64)

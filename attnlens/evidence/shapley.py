@@ -25,8 +25,8 @@ class Contributions:
         table: each group's contribution to the probabilities, ``(group, outcome)``. The
             contributions sum to ``full - baseline``. A group without items contributes 0.
         played: the groups with at least one item.
-        values: the probabilities for every subset of the groups in ``played``, in the order of
-            `subsets`, ``(subset, outcome)``.
+        values: the probabilities ``(subset, outcome)`` for every subset of the groups in
+            ``played``. The subsets are in the order of `subsets`.
     """
 
     groups: tuple[str, ...]
@@ -48,16 +48,16 @@ class Contributions:
 
     @property
     def masks(self) -> int:
-        """The number of subsets evaluated."""
+        """The number of evaluated subsets."""
         return len(self.values)
 
     def beyond(self, group: str) -> tuple[Floats, Floats]:
-        """Return the probabilities with one group alone, and how the other groups change them.
+        """Return the probabilities with one group alone, and the contributions of the other groups.
 
         Returns:
             the probabilities with only this group, ``(outcome,)``, and the contributions of the
-            other groups, ``(group, outcome)``. These contributions sum to ``full`` minus the first
-            result. The row of ``group`` is 0.
+            other groups, ``(group, outcome)``. The contributions sum to ``full`` minus these
+            probabilities. The row of ``group`` is 0.
         """
         position = self.played.index(group)
         with_group = (np.arange(self.masks) >> position) & 1 == 1
@@ -76,18 +76,18 @@ def contributions(
 ) -> Contributions:
     """Split a prediction among groups of items.
 
-    The contributions of the groups sum to the difference between the predictions with all items and
-    with no item.
+    The contributions sum to the difference between the predictions with all items and with no
+    items.
 
     Args:
-        predict: a function that receives masks ``(mask, item)``, which are true for visible items,
-            and returns probabilities ``(mask, outcome)``.
+        predict: a function that receives masks ``(mask, item)`` and returns probabilities ``(mask,
+            outcome)``. A mask is true where an item is visible.
         groups: a mapping from a group's name to its items.
         items: the items, in the order of the masks' columns.
 
     Raises:
-        InputError: an item is in two groups or in none, a group has an item that does not exist, or
-            there are more than 10 groups.
+        InputError: an item is in two groups or in none, a group contains an unknown item, or more
+            than 10 groups contain items.
 
     Reference:
         Shapley 1953, "A Value for n-Person Games".
@@ -110,7 +110,7 @@ def contributions(
     if len(played) > _MAX_GROUPS:
         raise InputError(
             f"{len(played)} groups have too many subsets to test all of them",
-            remedy=f"make at most {_MAX_GROUPS} groups",
+            remedy=f"give at most {_MAX_GROUPS} groups",
         )
     flags = subsets(len(played))
     masks = np.zeros((len(flags), len(items)), bool)
@@ -126,7 +126,7 @@ def contributions(
 def subsets(groups: int) -> Flags:
     """Return every subset as a row of flags, ``(2**groups, groups)``.
 
-    The flags are the binary digits of the row's index, with the lowest digit first.
+    Column ``i`` contains bit ``i`` of the row's index, where bit 0 is the lowest bit.
     """
     numbers = np.arange(2**groups)[:, None]
     flags: Flags = (numbers >> np.arange(groups)) & 1 == 1
@@ -143,7 +143,7 @@ def shapley_values(values: Floats) -> Floats:
     groups = count.bit_length() - 1
     if count != 2**groups:
         raise ValueError(
-            f"{count} values were given, but there is one subset for each value of 2^n"
+            f"{count} values were given, but the number of values must be a power of 2"
         )
     sizes = np.array([number.bit_count() for number in range(count)])
     weights = np.array([1 / (groups * math.comb(groups - 1, size)) for size in range(groups)])

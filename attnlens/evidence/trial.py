@@ -1,9 +1,9 @@
-"""The test of the claims about one prediction.
+"""Test the claims about one prediction.
 
-The test statistic is the sum of the effects of hiding each item alone. It is compared with the sums
-of control sets (`attnlens.evidence.claim`). `gather` tests the claims of any model and splits the
-model's prediction among groups of items. The model is given as a function from masks to
-probabilities.
+The test statistic is the sum of the effects of hiding each item alone. The statistic is compared
+with the sums of control sets (`attnlens.evidence.claim`). `gather` tests the claims of any model
+and splits the model's prediction among groups of items. The model is given as a function from masks
+to probabilities.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ from attnlens.files import Floats
 
 N_CONTROL_SETS: Final = 39
 _TOLERANCE: Final = 1e-6
-"""The largest accepted difference between probabilities of one input within one batch."""
+"""The largest accepted difference between two results for the same input in one batch."""
 
 BATCH_TOLERANCE: Final = 0.01
-"""The largest accepted difference between probabilities of one input in different batches."""
+"""The largest accepted difference between two results for the same input in different batches."""
 
 _UNSTEADY: Final = "the model's answer changes from one call to the next"
 _EVAL: Final = "call model.eval() first, so that the model is deterministic"
@@ -70,7 +70,7 @@ _MODEL_REPEATS: Final = 24
 _HEAD_REPEATS: Final = 4
 """To detect a model with random results, some masks are evaluated twice.
 
-This is the number of these masks for a head. `_MODEL_REPEATS` is the number for the whole model.
+`_HEAD_REPEATS` masks are repeated for a head, and `_MODEL_REPEATS` masks for the whole model.
 """
 
 
@@ -81,22 +81,23 @@ class Trial(Generic[C]):
     Args:
         sites: the sites by name, including `MODEL`.
         seed: the seed of the random control sets.
-        usual: for each site, a mapping from an item to the usual mean and standard deviation of
-            `change`. Both were measured by hiding the item in the same position of other inputs. If
-            they are given, changes are standardised.
-        reference: the distribution of the standardised changes of items in other inputs. If it is
-            given, it is the null distribution of those claims about the whole model that name a
-            single item. Otherwise, these claims are compared with the other items of the input,
-            like all other claims.
-        structure: a mapping from an item to numbers that describe the item apart from its content,
-            such as its distance. A claim names the numbers that must not explain its effect
-            (`Claim.beyond`).
-        outcome: the outcome (column) whose probability the items raise according to the claims;
-            None: the claims are about the whole distribution.
-        lowers: whether the claims say instead that their items lower this probability.
-        items: the word that the reasons of verdicts use for items, such as ``words``.
-        tolerance: the largest accepted difference between probabilities of the same input within
-            one batch.
+        usual: for each site, a mapping from an item to the mean and the standard deviation of
+            `change`. These values were measured by hiding the item at the same position in other
+            inputs. If ``usual`` is given, changes are standardised.
+        reference: the distribution of the standardised changes of items in other inputs. Claims
+            that hide a single item from the whole model and name no outcomes are compared with this
+            distribution. All other claims are compared with control sets of the same input. If
+            ``reference`` is not given, control sets are used for all claims.
+        structure: a mapping from an item to numbers that do not depend on the item's content, such
+            as the item's distance. Before a test, the influence of the columns `Claim.beyond` is
+            subtracted from the effects.
+        outcome: the outcome (column) that the claims are about; None if they are about the whole
+            distribution.
+        lowers: whether the claims say that their items decrease the outcome's probability. By
+            default, the claims say that the items increase this probability.
+        items: the noun to use for items in reasons, such as ``words``.
+        tolerance: the largest accepted difference between two results for the same input in one
+            batch.
     """
 
     sites: Mapping[str, AblationSite]
@@ -113,16 +114,16 @@ class Trial(Generic[C]):
     _leave_one_out: dict[str, LeaveOneOut] = field(default_factory=dict, init=False)
 
     def effect(self, full: Floats, other: Floats) -> Floats:
-        """Return the divergence in nats, over all outcomes or for the explained outcome only."""
+        """Return the KL divergence in nats, for all outcomes or only for the explained outcome."""
         if self.outcome is not None:
             full, other = (one_against_rest(probs, self.outcome) for probs in (full, other))
         return divergence(full, other)
 
     def probs_without(self, site: str, sets: ItemSets) -> Floats:
-        """Return the probabilities with each set of items hidden at a site, ``(set, outcome)``.
+        """Hide each set of items at a site, and return the probabilities, ``(set, outcome)``.
 
         Raises:
-            InputError: the model does not return probabilities, or its results differ between runs.
+            InputError: the model does not return probabilities, or the results of two runs differ.
         """
         full = self.leave_one_out(site).full
         repeated, *probs = self._evaluate(site, [(), *sets])
@@ -135,7 +136,7 @@ class Trial(Generic[C]):
         return self.sites[site].probs_without(sets)
 
     def leave_one_out(self, site: str) -> LeaveOneOut:
-        """Return the probabilities at a site with nothing hidden, and with each item hidden alone.
+        """Return a site's probabilities when nothing is hidden and when each item is hidden alone.
 
         These probabilities are computed only once for each site.
         """
@@ -160,13 +161,13 @@ class Trial(Generic[C]):
         """Return how much hiding items changes the prediction, in the claimed direction.
 
         By default the change is in nats. If the claim names outcomes (``raises``), or if a single
-        outcome is explained, the change is the signed change of the log-odds. This is roughly
-        proportional to the square root of the change in nats.
+        outcome is explained, the change is the signed change of the log-odds. A change of the
+        log-odds is roughly proportional to the square root of the change in nats.
 
         Args:
             full: the probabilities with nothing hidden.
             other: the probabilities with items hidden.
-            raises: the outcomes whose probability the items raise, as in `Claim`.
+            raises: the outcomes that the claim names, as in `Claim.raises`.
         """
         outcomes = raises or (() if self.outcome is None else (self.outcome,))
         if not outcomes:
@@ -175,10 +176,9 @@ class Trial(Generic[C]):
         return -delta if self.lowers and not raises else delta
 
     def item_statistics(self, site: str, claim: Claim) -> Mapping[int, float]:
-        """Return the statistic of each item, which is its `change`, standardised if possible.
+        """Return each item's statistic: the `change`, which is standardised if ``usual`` is given.
 
-        A change is standardised with the `usual` mean and standard deviation of the item. If the
-        claim names outcomes (``raises``), the change is not standardised.
+        If the claim names outcomes (``raises``), the change is never standardised.
         """
         loo = self.leave_one_out(site)
         changes = self.change(loo.full, np.array(list(loo.loo_probs.values())), claim.raises)
@@ -189,10 +189,7 @@ class Trial(Generic[C]):
         return statistics | self._beyond_structure(claim, statistics)
 
     def _beyond_structure(self, claim: Claim, statistics: Mapping[int, float]) -> dict[int, float]:
-        """Return the statistics in a claim's window, without the part that the structure explains.
-
-        The result contains the residuals of a least-squares fit on the columns `Claim.beyond`.
-        """
+        """Return the residuals of a least-squares fit of the statistics on `Claim.beyond`."""
         if not claim.beyond or self._reference_for(claim) is not None:
             return {}
         values = np.array([statistics[item] for item in claim.window])
@@ -202,7 +199,6 @@ class Trial(Generic[C]):
         return dict(zip(claim.window, (values - fit).tolist(), strict=True))
 
     def _reference_for(self, claim: Claim) -> ReferenceDistribution | None:
-        """Return the reference distribution that applies to a claim; None if there is none."""
         single = len(claim.removed) == 1 and claim.site == MODEL and not claim.raises
         return self.reference if single else None
 
@@ -216,7 +212,7 @@ class Trial(Generic[C]):
         return np.delete(null.values, np.abs(null.values - own).argmin())
 
     def _singles(self, claim: Claim) -> Floats:
-        """Return the effect of hiding each item alone: a decrease of the log-odds, or nats."""
+        """Return the effect of hiding each item alone, as a decrease of the log-odds or in nats."""
         loo = self.leave_one_out(claim.site)
         outcomes = claim.raises or (() if self.outcome is None else (self.outcome,))
         if not outcomes:
@@ -252,9 +248,9 @@ class Trial(Generic[C]):
         """Test a claim against its null distribution.
 
         Args:
-            site_claim: the same claim, but its items have the numbers of its site.
-            probs: two rows of probabilities: with the claim's items hidden at its site, and with
-                the best set hidden at its site. For a claim about a head, another row comes first:
+            site_claim: the same claim, with the item numbers of the claim's site.
+            probs: the probabilities with the claim's items hidden at the site, and with the best
+                set hidden at the site. For a claim about a head, an additional first row contains
                 the probabilities with the claim's items hidden from the whole model.
         """
         *model_probs, own, best = probs
@@ -264,7 +260,7 @@ class Trial(Generic[C]):
         if not np.isfinite([effect, *statistics.values()]).all():
             raise InputError(
                 "the effect of hiding an item is not a finite number",
-                remedy="make every usual effect larger than 0",
+                remedy="make every mean in usual finite and every standard deviation positive",
             )
         pool, reference = site_claim.pool, self._reference_for(site_claim)
         generator = np.random.default_rng(pool.seed(self.seed))
@@ -302,9 +298,9 @@ class Trial(Generic[C]):
         return along and noticeable(float(self.effect(full, best)), points)
 
     def _share(self, claim: Claim, own: Floats, model_probs: Floats) -> float:
-        """Return the effect at a head divided by the effect on the whole model, from 0 to 1.
+        """Return the head's effect as a fraction of the whole model's effect, from 0 to 1.
 
-        The share is 0 if the two effects have opposite signs.
+        The fraction is 0 if the two effects have opposite signs.
         """
         full, full_own = self.leave_one_out(MODEL).full, self.leave_one_out(claim.site).full
         head_change = self.change(full_own, own, claim.raises)
@@ -319,7 +315,7 @@ class Trial(Generic[C]):
         return Judgement(None, EVEN) if claim.even else None
 
     def judge(self, tests: Sequence[ClaimTest[C]]) -> list[ClaimTest[C]]:
-        """Return the tests with q-values and verdicts."""
+        """Add q-values and verdicts to the tests."""
         return judge_tests(tests, outcome=self.outcome, lowers=self.lowers, items=self.items)
 
 
@@ -330,10 +326,10 @@ def judge_tests(
     lowers: bool = False,
     items: str = ITEMS,
 ) -> list[ClaimTest[C]]:
-    """Return the tests with verdicts, and with q-values computed separately for each family.
+    """Add q-values and verdicts to the tests. The q-values of each family are separate.
 
     Claims about the whole model and claims about single heads are separate families, because the
-    effects of heads are often small but statistically clear.
+    effects of heads are often small but statistically significant.
 
     Args:
         outcome, lowers, items: as in `Trial`.
@@ -381,10 +377,10 @@ def _families(tests: Sequence[HasP]) -> Iterator[tuple[list[int], list[float]]]:
 
 
 def q_over(tests: Sequence[HasP]) -> list[float | None]:
-    """Return the q-values of claims about many predictions, computed for each family of claims.
+    """Return q-values for claims about many predictions, with a separate correction per family.
 
-    If a claim was not tested, its q-value is ``None``. Use these q-values to choose among many
-    explanations.
+    The q-value of a claim that was not tested is ``None``. Use these q-values to select claims from
+    many explanations.
     """
     q_values: list[float | None] = [None] * len(tests)
     for numbers, p_values in _families(tests):
@@ -420,7 +416,7 @@ def _q_values(tests: Sequence[ClaimTest[C]], p_values: Sequence[float]) -> list[
 
 
 def _out_of_reach(tests: Sequence[ClaimTest[C]], p_values: Sequence[float], at: int) -> bool:
-    """Whether the claim would fail even if its items had the largest effect of all control sets."""
+    """Whether the claim would not be significant even with the statistic of the best set."""
     best = [*p_values[:at], tests[at].p_best, *p_values[at + 1 :]]
     return _q_values(tests, best)[at] > Q_LEVEL
 
@@ -432,10 +428,11 @@ MAX_HEAD_ITEMS: Final = 4
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GatheredEvidence(Generic[C]):
-    """The results of every intervention on one input, and the number of masks evaluated.
+    """The results of every intervention on one input, and the number of evaluated masks.
 
-    ``n_evaluations`` contains the number of masks evaluated for each site and each other purpose.
-    ``rarity`` maps each item to the share of reference items whose effect is at least as large.
+    ``n_evaluations`` maps each purpose, such as a site, to the number of evaluated masks.
+    ``rarity`` maps each item to the share of reference items with an effect at least as large as
+    the item's effect.
     """
 
     leave_one_out: LeaveOneOut
@@ -459,19 +456,18 @@ def gather(
     """Test claims about one input, and split its prediction among groups of items.
 
     Args:
-        predict: a function that receives masks ``(mask, item)``, which are true for visible items,
-            and returns probabilities ``(mask, outcome)``.
+        predict: a function that receives masks ``(mask, item)`` and returns probabilities ``(mask,
+            outcome)``. A mask is true where an item is visible.
         groups: a mapping from a group's name to its items; every item is in exactly one group.
         items: the items, in the order of the masks' columns.
-        outcome: the outcome (column) to explain; None: the whole distribution.
-        lowers: whether the claims say that their items lower the outcome's probability. By default,
-            the claims say that the items raise it.
-        heads: a mapping from the name of each head that is the ``site`` of a claim to a function
-            like ``predict``. This function hides items only from that head.
+        outcome: the outcome (column) to explain. If None, the whole distribution is explained.
+        lowers: as in `Trial`.
+        heads: a mapping from a head's name to a function like ``predict`` that hides items only
+            from this head. Every head that is the ``site`` of a claim needs such a function.
 
     Raises:
         InputError: an item is in two groups or in no group, there are too many groups, a claim is
-            invalid, the model does not return probabilities, or its results differ between runs. A
+            invalid, the model does not return probabilities, or the results of two runs differ. A
             claim is invalid if, for example, it names an unknown site, an unknown item, or one item
             twice.
     """
@@ -498,8 +494,8 @@ def gather(
         _check(claim, sites, outcomes)
     if _repeated([claim.site == MODEL for claim in claims if claim.first]):
         raise InputError(
-            "more than one claim is marked as tested first",
-            remedy="mark at most one claim as first",
+            "more than one claim has first=True",
+            remedy="set first=True for at most one claim",
         )
     trial: Trial[C] = Trial(sites, seed=seed, outcome=outcome, lowers=lowers)
     tests = trial.compare(claims)
@@ -520,7 +516,7 @@ def gather(
 def _check(claim: Claim, sites: Mapping[str, AblationSite], outcomes: range) -> None:
     removed, window = set(claim.removed), set(claim.window)
     lift = {claim.lift} if math.isnan(claim.lift or 0) else set()
-    unknown = "name only items that the masks have"
+    unknown = "name only items that the model has"
     faults: list[tuple[Collection[object], str, str]] = [
         (
             (removed | window) - set(sites[MODEL].items),
@@ -532,7 +528,7 @@ def _check(claim: Claim, sites: Mapping[str, AblationSite], outcomes: range) -> 
             "names item {} twice",
             "name every item once",
         ),
-        (removed - window, "hides an item that is not in its window", unknown),
+        (removed - window, "hides an item that is not in the claim's window", unknown),
         (
             {claim.site} - set(sites),
             "is about the unknown site {!r}",

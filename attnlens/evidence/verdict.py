@@ -1,4 +1,4 @@
-"""The verdict on a claim (`judge`), and the corrections of p-values for many claims."""
+"""The verdict on a claim, and corrections of p-values for multiple testing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Verdict = Literal["supported", "not better than chance", "contradicted", "cannot
 Q_LEVEL: Final = 0.05
 _LOW_LEVEL: Final = 0.01
 FIRST_LEVEL: Final = 0.03
-"""The part of `Q_LEVEL` that is reserved for the claim that is tested first.
+"""The part of `Q_LEVEL` that is reserved for the first claim.
 
 A claim about one of 36 items can reach this level, because its smallest p-value is 1/36.
 """
@@ -24,10 +24,10 @@ MIN_POINTS: Final = 0.5
 
 MIN_NATS: Final = 0.0005
 MIN_LIFT: Final = 1.25
-"""A head counts as attending to items only if their lift (see `Claim.lift`) is at least this."""
+"""A claim about a head is not tested if `Claim.lift` is below this value."""
 
 MIN_SHARE: Final = 0.1
-"""A claim about a head gets no verdict if the head's share of the total effect is smaller."""
+"""A claim about a head gets no verdict if the head's share of the effect is below this value."""
 
 TOO_SMALL: Final = "the effect is too small to matter"
 ITEMS: Final = "items"
@@ -52,7 +52,7 @@ def none_matters(items: str) -> str:
 
 
 def noticeable(effect: float, points: Floats) -> bool:
-    """Whether an effect in nats or a change of a probability in points is noticeable.
+    """Whether an effect (in nats) or the change of a probability (in points) is noticeable.
 
     Args:
         points: the changes of the probabilities in percentage points, ``(outcome,)``.
@@ -61,7 +61,7 @@ def noticeable(effect: float, points: Floats) -> bool:
 
 
 def one_against_rest(probabilities: Floats, outcome: int) -> Floats:
-    """Reduce probabilities ``(..., outcome)`` to one outcome and all others, ``(..., 2)``."""
+    """Return the probabilities of one outcome and of all other outcomes together, ``(..., 2)``."""
     import numpy as np
 
     prob = probabilities[..., outcome]
@@ -91,9 +91,9 @@ def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
 def fixed_sequence(first: float, other_p_values: Sequence[float]) -> tuple[float, list[float]]:
     """Return the q-value of the claim tested first, and the q-values of the other claims.
 
-    The first claim is tested at `FIRST_LEVEL`. If it is significant, the other claims are tested at
-    `Q_LEVEL`. Otherwise, they are tested at `Q_LEVEL` minus `FIRST_LEVEL`. The error rate of the
-    whole family does not increase.
+    The first claim is tested at `FIRST_LEVEL`. If the first claim is significant, the other claims
+    are tested at `Q_LEVEL`. Otherwise, the other claims are tested at `Q_LEVEL` minus
+    `FIRST_LEVEL`. This procedure does not increase the error rate of the family.
 
     Reference:
         Wiens 2003, "A fixed sequence Bonferroni procedure for testing multiple endpoints".
@@ -124,20 +124,19 @@ def judge(
 ) -> Judgement:
     """Return the verdict on a tested claim.
 
-    A claim is *supported* if three conditions hold: few control sets have an effect as large as
-    that of the claim's items (q is at most `Q_LEVEL`), the effect is noticeable, and the effect has
-    the direction that the claim states. If only the direction is wrong, the claim is
-    *contradicted*. It is also *contradicted* if few control sets have an effect as small as that of
-    the claim's items (the q-value for a small effect is at most `_LOW_LEVEL`). Otherwise it is *not
-    better than chance*.
+    - *supported*: the effect is significant (q is at most `Q_LEVEL`), noticeable, and in the
+      claimed direction.
+    - *contradicted*: the effect is significant and noticeable, but in the opposite direction.
+    - *contradicted*: the q-value for a small effect is at most `_LOW_LEVEL`. An effect in the
+      opposite direction must also be noticeable.
+    - *not better than chance*: all other claims.
 
     Args:
         effect: the effect of hiding the claim's items together, in nats.
-        points: the change of each outcome that the claim is about, in percentage points.
-        p_values: the p-value and the q-value for an effect at least as large, and the q-value for
-            an effect at least as small.
-        against: whether the change contradicts the direction that the claim states.
-        items: the word that the reason uses for items, such as ``words``.
+        points: the probability changes of the outcomes in the claim, in percentage points.
+        p_values: the p-value for a large effect, its q-value, and the q-value for a small effect.
+        against: whether the direction of the change contradicts the claim.
+        items: the noun to use for items in the reason, such as ``words``.
     """
     p, q, q_low = p_values
     large = noticeable(effect, points)

@@ -1,1 +1,2 @@
-"""Send requests to language models. This package does not depend on cricket or explanations."""
+"""Send requests to language models. This package does not import the modules for cricket or for
+explanations."""

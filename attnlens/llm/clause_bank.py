@@ -35,7 +35,7 @@ class Clause:
         id: the id by which an answer selects the clause, such as ``claim2``.
         text: the sentence.
         pointers: the JSON pointers (RFC 6901) of the numbers and names in the sentence, in order.
-        required: whether every text must include the clause, for example because it is a caution.
+        required: whether every text must include the clause, for example a caution.
     """
 
     id: str
@@ -50,7 +50,7 @@ class Clause:
 
 @dataclass(frozen=True, slots=True)
 class DroppedId:
-    """An id that selects no clause, and the reason."""
+    """An id that selects no clause, with the reason."""
 
     id: str
     reason: str
@@ -83,7 +83,7 @@ class RenderedText:
 
 
 def render_clauses(clauses: Iterable[Clause], ids: object) -> RenderedText:
-    """Return the clauses that ``ids`` selects, in order, and then the other required clauses.
+    """Return the clauses that ``ids`` selects, in order, and then the missing required clauses.
 
     Args:
         clauses: the bank.
@@ -143,8 +143,8 @@ def _clause(item: object) -> Clause | None:
 def ids_in(answer: str, bank_ids: Collection[str]) -> list[str]:
     """Return the ids listed in a language model's answer, in order.
 
-    The ids are read from the first JSON list of strings, inside or outside a code fence. If there
-    is no list, every word that is an id or resembles one is used. Text between ``<think>`` and
+    The ids come from the first JSON list of strings, which may be in a code fence. If there is no
+    list, every word that is an id or resembles an id is used. Text between ``<think>`` and
     ``</think>`` is ignored.
 
     Args:
@@ -173,10 +173,10 @@ def _json_lists(text: str) -> Iterator[list[str]]:
 
 
 def parsed_json(data: object, name: str) -> object:
-    """Parse JSON text; other values are returned unchanged.
+    """Parse JSON text. Return other values unchanged.
 
     Args:
-        name: the name of the data in error messages.
+        name: a plural noun for the data, which error messages use.
 
     Raises:
         InputError: the text is not JSON, or it is too long.

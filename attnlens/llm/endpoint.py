@@ -1,8 +1,8 @@
 """Send requests to an OpenAI-compatible chat endpoint.
 
-Requests go only to the given address: redirects are not followed, TLS certificates are verified,
-and a key is sent over plain HTTP only to this machine. An answer may be hostile, so its time,
-bytes, lines and nesting are limited.
+Requests go only to the given address: redirects are not followed, and TLS certificates are
+verified. A key is sent over plain HTTP only to this machine. An answer may be hostile, so attnlens
+limits the time, the bytes, the lines and the nesting of an answer.
 """
 
 from __future__ import annotations
@@ -35,16 +35,17 @@ _MAX_WAIT_SECONDS: Final = 86_400
 _MAX_CONNECT_SECONDS: Final = 30.0
 _ADDRESS_REMEDY: Final = "check that the address is OpenAI-compatible and ends in /v1"
 _REFUSES_SCHEMA: Final = frozenset({400, 415, 422, 501})
-"""HTTP statuses of endpoints that do not accept a schema; the request is repeated without one."""
+"""HTTP statuses after which the request is sent again without a schema."""
 
 _ABOUT_SCHEMA: Final = re.compile(r"format|schema|grammar|json", re.IGNORECASE)
-"""Words in an HTTP 500 error that show that the server does not support the schema."""
+"""An HTTP 500 error with one of these words may mean that the server does not support the
+schema."""
 
 _REFUSALS: Final = {
     401: "rejects the API key; set ATTNLENS_API_KEY",
     403: "does not allow this request with this API key",
     404: "has no such model or path",
-    429: "rejects the request because there were too many",
+    429: "rejects the request because too many requests were sent",
 }
 
 
@@ -56,11 +57,12 @@ class Endpoint:
         base_url: an address such as ``https://host/v1``, to which ``/chat/completions`` is added.
         model: the model's name at the endpoint.
         key: the key, which is sent as a bearer token and is never displayed.
-        timeout: seconds to wait for the next byte; a local model may need minutes for the first.
+        timeout: seconds to wait for the next byte. A local model may take minutes to send the first
+            byte.
         deadline: seconds to wait for a whole answer.
 
     Raises:
-        InputError: the address is not valid.
+        InputError: the address, the key or a time limit is not valid.
     """
 
     base_url: str
@@ -80,13 +82,13 @@ class Endpoint:
         if parts.username or parts.password:
             raise InputError(
                 "--base-url contains a user name or a password",
-                remedy="leave it out, and set ATTNLENS_API_KEY",
+                remedy="remove the user name and password, and set ATTNLENS_API_KEY",
             )
         if parts.query or parts.fragment or any(c.isspace() for c in self.base_url):
-            raise self._unusable("has a query, a fragment or a space after the path")
+            raise self._unusable("contains a query, a fragment or a space")
         if self.key is not None and (not self.key.isprintable() or not self.key.isascii()):
             raise InputError(
-                "the API key contains characters that no API key has",
+                "the API key contains characters that are not printable ASCII",
                 remedy="set ATTNLENS_API_KEY or OPENAI_API_KEY again",
             )
         if not (0 < self.timeout <= _MAX_WAIT_SECONDS and 0 < self.deadline <= _MAX_WAIT_SECONDS):
@@ -97,7 +99,7 @@ class Endpoint:
             raise InputError(problem)
 
     def until(self) -> float:
-        """Return the `time.monotonic` value at which a request that starts now must have ended."""
+        """Return the deadline of a request that starts now, as a `time.monotonic` value."""
         return time.monotonic() + self.deadline
 
     def _unusable(self, problem: str) -> InputError:
@@ -120,14 +122,14 @@ class Endpoint:
 
     @property
     def sends_key(self) -> bool:
-        """Whether there is a key that may be sent.
+        """Whether requests contain the key.
 
-        Keys are sent only over TLS or to this machine.
+        A key is sent only over TLS or to this machine.
         """
         return self.key is not None and (self.base_url.startswith("https:") or self.is_local)
 
     def failure(self, problem: str, remedy: str | None = None) -> EndpointError:
-        """Build an error without the key, which some servers repeat in their messages."""
+        """Build an error whose text does not contain the key, which some servers repeat."""
         if self.key:
             problem = problem.replace(self.key, "[key]")
         return EndpointError(problem, path=self.base_url.rstrip("/"), remedy=remedy)
@@ -135,12 +137,11 @@ class Endpoint:
 
 @dataclass(slots=True)
 class Answer:
-    """The text of an answer, and how it ended.
+    """The text of an answer, and how the answer ended.
 
     Attributes:
-        finish_reason: the reason given by the server: ``stop``, or ``length`` if the token limit
-            was reached.
-        cut: whether the text is longer than the part that was read.
+        finish_reason: why the server ended the answer: ``stop``, or ``length`` at the token limit.
+        cut: whether the answer was cut off at a limit of tokens or characters.
     """
 
     text: str = ""
@@ -155,16 +156,16 @@ def ask(
     until: float | None = None,
     **settings: Any,
 ) -> Answer:
-    """Send messages once, and return at most `MAX_ANSWER_CHARACTERS` of the answer.
+    """Send messages once, and return the answer, cut to `MAX_ANSWER_CHARACTERS` characters.
 
     Args:
-        until: the value of `time.monotonic` at which the answer must have ended; None:
+        until: the deadline of the answer, as a `time.monotonic` value. None means
             ``endpoint.deadline`` seconds from now.
         settings: further keys of the request, such as ``max_tokens``.
 
     Raises:
-        EndpointError: the endpoint cannot be reached, refuses the request, breaks off its answer or
-            sends an invalid answer.
+        EndpointError: the endpoint cannot be reached, refuses the request, or sends an incomplete
+            or invalid answer.
     """
     body = {"model": endpoint.model, "messages": list(messages), "stream": True, **settings}
     return asyncio.run(_ask(endpoint, body, endpoint.until() if until is None else until))
@@ -172,7 +173,7 @@ def ask(
 
 async def _ask(endpoint: Endpoint, body: Json, until: float) -> Answer:
     try:
-        # The time-out starts again at each byte, so only this deadline stops a slow server.
+        # The time-out starts again at each byte, so only the deadline stops a slow server.
         async with asyncio.timeout_at(until), _response(endpoint, body) as response:
             return await _answer(endpoint, response)
     except TimeoutError:
@@ -182,7 +183,7 @@ async def _ask(endpoint: Endpoint, body: Json, until: float) -> Answer:
 
 @asynccontextmanager
 async def _response(endpoint: Endpoint, body: Json) -> AsyncIterator[httpx.Response]:
-    """Yield the response if its status is 200; convert interruptions to `EndpointError`."""
+    """Yield the response if its status is 200. Convert HTTP errors to `EndpointError`."""
     headers = {
         "Accept": "text/event-stream, application/json",
         "Accept-Encoding": "identity",  # the size limits would not apply to decompressed data
@@ -235,7 +236,6 @@ async def _refusal(endpoint: Endpoint, response: httpx.Response) -> EndpointErro
 
 
 def _message(data: Any) -> str:
-    """Return the server's error message on one line; empty if there is none."""
     error = data.get("error", data) if isinstance(data, dict) else data
     message = error.get("message") if isinstance(error, dict) else error
     return " ".join(message.split())[:200] if isinstance(message, str) else ""
@@ -249,9 +249,9 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
 
 def _no_response(endpoint: Endpoint, error: Exception) -> str:
     if any(isinstance(cause, ssl.SSLError) for cause in _causes(error)):
-        return "its certificate cannot be verified, or TLS failed"
+        return "the server's certificate cannot be verified, or TLS failed"
     if any(isinstance(cause, ConnectionRefusedError) for cause in _causes(error)):
-        return "nothing listens at this address (connection refused)"
+        return "no server listens at this address (connection refused)"
     if isinstance(error, httpx.ConnectTimeout):
         return f"cannot be reached (no connection within {_MAX_CONNECT_SECONDS:g} seconds)"
     if isinstance(error, httpx.TimeoutException):
@@ -268,7 +268,7 @@ async def _answer(endpoint: Endpoint, response: httpx.Response) -> Answer:
     kind = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
     if kind == "text/html":
         raise endpoint.failure("answers with a web page instead of JSON", _ADDRESS_REMEDY)
-    # Some servers ignore the request to stream, and send one JSON document.
+    # Some servers ignore the request to stream and send one JSON document.
     read = _document(response) if kind == "application/json" else _events(endpoint, response)
     async for event in read:
         if event == "[DONE]":
@@ -301,7 +301,7 @@ async def _document(response: httpx.Response) -> AsyncIterator[str]:
 
 
 async def _events(endpoint: Endpoint, response: httpx.Response) -> AsyncIterator[str]:
-    """Yield the data of each server-sent event; comments and other fields are ignored."""
+    """Yield the data of each server-sent event. Ignore comments and other fields."""
     data: list[str] = []
     rest, n_bytes, n_lines, event_bytes = b"", 0, 0, 0
     async for chunk in response.aiter_raw():
@@ -317,7 +317,7 @@ async def _events(endpoint: Endpoint, response: httpx.Response) -> AsyncIterator
                     yield "\n".join(data)
                 data, event_bytes = [], 0
         if event_bytes + len(rest) > _MAX_EVENT_BYTES:
-            raise endpoint.failure("sends an event without an end")
+            raise endpoint.failure("sends an event that does not end")
         if n_bytes > _MAX_STREAM_BYTES or n_lines > _MAX_STREAM_LINES:
             raise endpoint.failure("sends a longer answer than attnlens accepts")
     if rest.startswith(b"data:"):
@@ -327,7 +327,7 @@ async def _events(endpoint: Endpoint, response: httpx.Response) -> AsyncIterator
 
 
 def _piece(endpoint: Endpoint, text: str, answer: Answer) -> str:
-    """Return the text of an event or of a complete answer; empty if the event has no text."""
+    """Return the text of an event or of a complete answer. The text may be empty."""
     try:
         data = json.loads(text)
     except RecursionError:
@@ -365,7 +365,7 @@ def chosen_ids(
         settings: further keys of the request, such as ``max_tokens``.
 
     Returns:
-        the ids, which may include unknown ones, and whether the answer was cut off.
+        the ids, which may include unknown ids, and whether the answer was cut off.
 
     Raises:
         EndpointError: as in `ask`.

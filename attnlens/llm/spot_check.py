@@ -1,10 +1,10 @@
 """Check whether the numbers and names of a text occur in JSON or CSV data.
 
-The data is read as rows. A row consists of the numbers and the labels of an object. Labels are the
-short strings of the object and of the objects around it. A number of the text is borne out if a row
-contains the number and agrees with the names near the number in the text. It is also borne out if
-it is a difference, a sum, a ratio or a rounded value of numbers in such rows. The grammar of the
-text is not analysed.
+Each JSON object or CSV line is read as a row of numbers and labels. The labels are the short
+strings of the object and of the objects around it. A number in the text is borne out if a row
+contains the number and the row's labels agree with the names near the number. A number is also
+borne out if it is a difference, a sum, a ratio or a rounded value of numbers in such rows. The
+check does not analyse the grammar of the text.
 """
 
 from __future__ import annotations
@@ -30,24 +30,23 @@ from attnlens.files import Json
 from attnlens.render.safe import visible
 
 Answer = Literal["not borne out", "not in the data", "not read", "borne out"]
-"""The answers by priority. If parts of a statement differ, the first of their answers counts."""
+"""The answers, highest priority first. If the parts of a statement have different answers, the
+first of these answers counts."""
 
 Label = tuple[str, str]
 Phrases = Mapping[str, "str | Label"]
 
 Finding = tuple[Answer, str, str | None, str | None]
-"""An answer, the checked words, the value in the data if it differs, and the value's pointer."""
+"""An answer, the checked words, a conflicting value in the data, and the value's JSON pointer."""
 
 _MAX_VALUES: Final = 300_000
 _MAX_ROWS, _MAX_LABELS, _MAX_FACTS = 60, 12, 40
-"""`_MAX_ROWS` limits the rows and labels of one name. The others limit the content of one row."""
+"""`_MAX_ROWS` limits the rows and labels of one name. `_MAX_LABELS` and `_MAX_FACTS` limit the
+labels and the numbers of one row."""
 
 _MAX_PAIRS, _MAX_EQUAL, _MAX_NUMBERS, _MAX_NAME_WORDS = 5000, 500, 60, 6
-"""The limits of a check.
-
-At most this many pairs of numbers are combined, facts of one value are compared, numbers of a
-statement are read, and words form a name.
-"""
+"""The largest numbers of: pairs to combine, facts with the same value, numbers in a statement,
+words in a name."""
 MAX_LABEL_CHARACTERS, MAX_STATEMENT_CHARACTERS = 60, 1000
 
 _WORD: Final = re.compile(r"[^\W\d_]+\d*|\d+(?:\.\d+)*")
@@ -101,10 +100,10 @@ _PERCENT_WORDS: Final = frozenset({"percent", "percentag", "pct"})
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A sentence or a part of a sentence, with its answer and the words that decided the answer.
+    """A sentence or part of a sentence, with an answer and the words that decided the answer.
 
-    ``nearest`` is the value in the data if it differs from the statement. ``pointer`` is the JSON
-    pointer (RFC 6901) of the value in the data.
+    If the statement contradicts a value in the data, ``nearest`` is that value. ``pointer`` is the
+    JSON pointer (RFC 6901) of the value that was compared.
     """
 
     text: str
@@ -138,7 +137,7 @@ class SpotCheck:
 
 
 class Figure(NamedTuple):
-    """A number in the data, with the words of its key, its row number and its JSON pointer."""
+    """A number in the data, with the words of its key, the index of its row and a JSON pointer."""
 
     value: float
     field: frozenset[str]
@@ -166,14 +165,14 @@ class DataRows:
     """The rows of plain data. Each row has numbers and, for some columns, a label.
 
     Args:
-        unread: keys whose content is read only for its words, not for rows and numbers.
+        unread: keys whose values are searched for words, but not for rows and numbers.
 
     Raises:
         InputError: the data contains no fact, or more than 300,000 values.
     """
 
     earlier_first = False
-    """Whether the numbers of a row are ordered in time, the earlier number first."""
+    """Whether the numbers of each row are in chronological order."""
 
     def __init__(self, data: object, unread: frozenset[str] = frozenset()) -> None:
         self.rows: list[dict[str, str]] = []
@@ -191,7 +190,7 @@ class DataRows:
             raise InputError("contains no facts to compare with", remedy=remedy)
 
     def add_row(self, labels: Mapping[str, str]) -> int:
-        """Add a row with labels by column, and return the row's number."""
+        """Add a row with one label per column, and return the number of the row."""
         for label in labels.items():
             self.holders[label].append(len(self.rows))
             words = stems(label[1])
@@ -236,7 +235,7 @@ class DataRows:
             self.add_fact(row, value, key, pointer)
 
     def holds(self, name: str) -> bool:
-        """Return whether the data has the words of a name; *Cambodian* also matches *Cambodia*."""
+        """Return whether the data contains the words of a name. *Cambodian* matches *Cambodia*."""
         words = stems(name)
         start = words[0][:-1] if len(words) == 1 and len(words[0]) > _MIN_STEM_LETTERS else None
         return self.words.issuperset(words) or (start is not None and start in self.words)
@@ -245,13 +244,13 @@ class DataRows:
     def by_size(self) -> list[tuple[float, bool, Figure]]:
         """The numbers sorted by size.
 
-        A number up to 1 has a second entry with its value in per cent, which is marked True.
+        A number from -1 to 1 has a second entry, in per cent. The flag of a second entry is True.
         """
         return sorted(_entries(fact for row in self.facts for fact in row), key=_size)
 
     @cached_property
     def totals(self) -> dict[frozenset[str], float]:
-        """The sum of each field's numbers over all rows."""
+        """Maps each field to the sum of the field's numbers over all rows."""
         return _sums(fact for row in self.facts for fact in row)
 
 
@@ -278,17 +277,17 @@ def _is_number(value: object) -> bool:
 
 
 def _is_label(value: object, position: int) -> bool:
-    """Return whether a value names its object: a short string, or a leading integer (a year)."""
+    """Return whether a value is a label: a short string, or an integer in the first position."""
     if isinstance(value, str):
         return 0 < len(value) <= MAX_LABEL_CHARACTERS
     return position == 0 and isinstance(value, int) and _is_number(value)
 
 
 def read_data(source: Any) -> Any:
-    """Return plain data: a text is parsed as JSON or CSV, and a list of lists is read as a table.
+    """Return plain data. Parse a text as JSON or CSV, and read a list of lists as a table.
 
     Raises:
-        InputError: a text is neither JSON nor CSV, it holds too many values, or a table has no
+        InputError: the text is neither JSON nor CSV, has too many values, or is a table without a
             header.
     """
     data = _parsed(source) if isinstance(source, str) else source
@@ -296,8 +295,8 @@ def read_data(source: Any) -> Any:
         return data
     header, *rows = data
     if not all(isinstance(name, str) and stems(name) for name in header):
-        problem = "has no header: its first line does not name every column"
-        raise InputError(problem, remedy="add a line with the columns' names")
+        problem = "has no header; the first line must name every column"
+        raise InputError(problem, remedy="add a first line with the names of the columns")
     return [dict(zip(header, row, strict=False)) for row in rows]
 
 
@@ -310,11 +309,11 @@ def _parsed(text: str) -> Any:
         if first.startswith(("{", "[")):
             return json.loads(text)
         if delimiter not in first:
-            raise ValueError("one column has no name")
+            raise ValueError("the text has only one column")
         lines = csv.reader(io.StringIO(text.strip()), delimiter=delimiter)
         return [[_cell(cell.strip()) for cell in line] for line in lines if line]
     except (ValueError, csv.Error) as error:
-        remedy = "give facts with names, as JSON or CSV"
+        remedy = "give named facts, as JSON or CSV"
         raise InputError(f"is neither JSON nor CSV ({error})", remedy=remedy) from None
 
 
@@ -334,10 +333,10 @@ def check_text(
     """Check the numbers and names of a plain or Markdown text against the data.
 
     Args:
-        phrases: a mapping from patterns to the words that replace them, or to the labels that they
-            name.
-        seconds: the time limit. The statements that are left after this time are answered ``not
-            read``.
+        phrases: maps each pattern to replacement words, or to the label that the matched text
+            names.
+        seconds: the time limit. Statements that are not checked within this time get the answer
+            ``not read``.
     """
     until = time.monotonic() + seconds
     return SpotCheck(
@@ -363,7 +362,7 @@ def _statements(text: str) -> Iterator[str]:
 
 
 class Mention(NamedTuple):
-    """A name in a statement, with the labels that it may mean."""
+    """A name in a statement, with the labels that the name may mean."""
 
     start: int
     text: str
@@ -401,7 +400,7 @@ class _Reading:
             *filter(None, numbers),
         ]
         if not findings:
-            problem = "no number and no name that can be compared"
+            problem = "the statement has no number or name that can be compared"
             return Statement(self.written, "not read", problem)
         first = min(findings, key=lambda finding: get_args(Answer).index(finding[0]))
         subjects = dict.fromkeys(row[1] for row in findings if row[0] == first[0])
@@ -415,7 +414,7 @@ class _Reading:
                 yield Mention(match.start(), match[0], frozenset({label}), frozenset({label[0]}))
 
     def _label_mentions(self) -> Iterator[Mention]:
-        """Yield the capitalised labels in the text. A complete label is preferred to a part."""
+        """Yield the capitalised labels in the text. Prefer a complete label to a part."""
         tokens = [(word.start(), word.end(), _stem(word[0])) for word in _WORD.finditer(self.text)]
         at = 0
         while at < len(tokens):
@@ -444,8 +443,8 @@ class _Reading:
     def _nearby_mentions(self, at: int) -> list[Mention]:
         """Return the names that apply to a clause.
 
-        All names in the clause apply. If no name in the clause belongs to a column, the nearest
-        name of this column outside the clause also applies.
+        All names in the clause apply. If the clause has no name for a column, the nearest other
+        name for the column applies.
         """
         low, high = self._clause(at)
         nearby = [mention for mention in self.mentions if low <= mention.start < high]
@@ -462,7 +461,6 @@ class _Reading:
         return nearby
 
     def _fits(self, row: int, nearby: list[Mention]) -> bool:
-        """Return whether a row agrees with each nearby name that belongs to a column of the row."""
         labels = self.facts.rows[row]
         held = {
             column
@@ -475,13 +473,12 @@ class _Reading:
         )
 
     def _rows(self, mention: Mention) -> set[int]:
-        """Return the rows that a name may mean; empty if there are too many."""
+        """Return the rows that a name may mean, or an empty set if there are too many."""
         held = [self.facts.holders.get(label, ()) for label in sorted(mention.labels)]
         rows = {row for rows in held if len(rows) <= 20 * _MAX_ROWS for row in rows}
         return rows if len(rows) <= 20 * _MAX_ROWS else set()
 
     def _scope(self, low: int) -> tuple[list[Mention], list[Figure]]:
-        """Return the names near a clause, and the numbers in the rows with these names."""
         if low not in self._scopes:
             nearby = self._nearby_mentions(low)
             rows = sorted(
@@ -499,10 +496,7 @@ class _Reading:
         return self._scopes[low]
 
     def _number(self, number: re.Match[str]) -> Finding | None:
-        """Check a number.
-
-        A number written in words is checked only if adjacent words name a fact.
-        """
+        """Check a number. A spelled-out number is checked only next to the words of a fact."""
         subject, start = f'number "{number[0].strip()}"', number.start("digits")
         before, (low, high) = self.text[: number.start()], self._clause(start)
         inside = any(
@@ -541,7 +535,7 @@ class _Reading:
         return "not borne out", subject, nearest, best.pointer
 
     def _adjacent_words(self, number: re.Match[str], low: int, high: int) -> set[str]:
-        """Return the two words before and after a number, without words of the previous number."""
+        """Return two words on each side, without words that belong to the previous number."""
         parts = re.split(r"\d\S*|/", self.plain[low : number.start()])
         skipped = 2 if len(parts) > 1 and "/" not in self.text[: number.start()] else 0
         after = re.split(r"[\d/]", self.plain[number.end() : high])[0].split()[:2]
@@ -628,7 +622,7 @@ class _Reading:
             yield "not borne out", f'order of "{pair[0]}"', None, None
 
     def _strange_pairs(self) -> Iterator[Finding]:
-        """Find names that no row of the data combines with the other names in the clause."""
+        """Find names that never occur in the same row as the other names in the clause."""
         for low, high in self.clauses:
             inside = [mention for mention in self.mentions if low <= mention.start < high]
             if len(inside) == 1 and inside[0].text.islower():
@@ -675,7 +669,7 @@ def _is_near(fact: Figure, digits: str) -> bool:
 
 
 def _value(number: re.Match[str], hedged: bool) -> tuple[float, float]:
-    """Return the value and its tolerance: half a unit of the last digit, or 10% after "about"."""
+    """Return a value and its tolerance: half a unit in the last digit, or 10% after "about"."""
     digits = number["digits"].replace(",", "")
     scale = _SCALES.get(number["scale"] or "", 1.0)
     value = min(float(digits) * scale, 1e300)

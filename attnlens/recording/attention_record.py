@@ -1,4 +1,4 @@
-"""The record of one attention call. A record can be reduced, printed, and converted to a table."""
+"""The record of one attention call. A record can be sliced, printed, and converted to a table."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 MOST_ROWS: Final = 5_000_000
 """The maximum number of rows in a table, unless the caller allows more."""
 _MOST_CELLS: Final = 250_000_000
-"""The maximum number of weights computed for one array. In float32, they take 1 GB."""
+"""The maximum number of weights computed for one array. In float32, such an array takes 1 GB."""
 _MAX_LISTED_RECORDS: Final = 20
-"""The maximum number of sites, and of notes, that a summary lists."""
+"""The maximum number of sites in a summary, and the maximum number of notes."""
 _WIDEST: Final = 60
 """The maximum length of a name in a summary, in characters."""
 
@@ -40,14 +40,15 @@ class AttentionRecord:
         weights: the attention weights, usually ``(batch, head, query, key)``. A lazy record
             computes all weights each time this attribute is read.
         axes: the axes of ``weights``, one `Axis` for each dimension.
-        content, bias: the two parts of the logits: query times key, and the added bias. Both are
-            None unless a probe provided them or the mask of a fused kernel added numbers to the
-            logits.
+        content, bias: the logits in two parts. ``content`` is query times key, and ``bias`` is
+            added to ``content``. Both parts are None unless they come from a probe or from a fused
+            kernel whose mask adds a bias.
         rows: the positions of the recorded queries, counted from 0; None if all queries were
             recorded.
-        keys: in a top-k record, the key of each kept weight, ``(batch, head, query, k)``, int32.
-            The largest weight comes first. A row may be padded with keys whose weight is 0. The
-            labels of the key axis, if any, name every key of the model.
+        keys: in a top-k record, the positions of the keys whose weights were kept, as an int32
+            tensor ``(batch, head, query, k)``. The key with the largest weight comes first. A row
+            may be padded with keys whose weight is 0. The labels of the key axis include keys whose
+            weights were not kept.
         residual: in a top-k record, the sum of the weights that were not kept, ``(batch, head,
             query)``.
         key_count: in a top-k record, the number of all keys, including those that were not kept.
@@ -55,7 +56,7 @@ class AttentionRecord:
         notes: remarks about the recording, such as limitations.
         values: the values that the weights multiply, ``(batch, head, key, width)``, if recorded.
         outputs: the output of each head for the recorded queries, ``(batch, head, query, width)``,
-            if recorded. These are the outputs before the heads are concatenated and projected.
+            if recorded. The heads have not been concatenated or projected yet.
 
     Raises:
         RecordingError: the axes do not match the shape of the weights.
@@ -130,7 +131,7 @@ class AttentionRecord:
 
     @property
     def _dimensions(self) -> dict[str, tuple[int, ...]]:
-        """For each tensor field, the indices of the axes of its dimensions; -1 if it is no axis."""
+        """Map each tensor field to the axis indices of its dimensions; -1 means no axis."""
         every = tuple(range(len(self.axes)))
         return dict.fromkeys(("weights", "content", "bias", "keys"), every) | {
             "residual": every[:-1],
@@ -141,8 +142,7 @@ class AttentionRecord:
     def names(self, index: int) -> tuple[str, ...]:
         """Return the names of the positions on one axis: labels, or numbers if there are no labels.
 
-        The number of a query is its position among all queries of the call, even if only some
-        queries were recorded.
+        Without labels, a query's name is its position among all queries of the call.
         """
         axis = self.axes[index]
         if axis.labels is not None:
@@ -152,10 +152,10 @@ class AttentionRecord:
         return tuple(map(str, range(self.sizes[index])))
 
     def place_of(self, name: str) -> int:
-        """Return the index of the axis with this name.
+        """Return the index of the axis called ``name``.
 
         Raises:
-            RecordingError: no axis, or more than one axis, has this name.
+            RecordingError: no axis or more than one axis is called ``name``.
         """
         names = [axis.name for axis in self.axes]
         if names.count(name) != 1:
@@ -164,7 +164,7 @@ class AttentionRecord:
         return names.index(name)
 
     def replaced(self, **changes: Any) -> AttentionRecord:
-        """Return a copy of the record with some fields changed.
+        """Return a copy of the record in which the given fields are changed.
 
         A lazy record stays lazy, whereas ``dataclasses.replace`` would compute its weights.
         """
@@ -175,12 +175,11 @@ class AttentionRecord:
     def labelled(self, **labels: Sequence[str]) -> AttentionRecord:
         """Return a copy of the record with labels on the named axes.
 
-        If only some queries were recorded, you may give the labels of all queries. The copy then
-        contains the labels of the recorded queries.
+        If only some queries were recorded, you may give labels for all queries of the call. The
+        copy keeps only the labels of the recorded queries.
 
         Raises:
-            RecordingError: the record has no such axis, or the number of labels differs from the
-                number of positions.
+            RecordingError: an axis does not exist, or the number of labels is wrong.
         """
         for name in labels:
             if name not in [axis.name for axis in self.axes]:
@@ -196,7 +195,7 @@ class AttentionRecord:
             if len(texts) != size:
                 raise RecordingError(
                     f"{self.site}: {len(texts)} labels were given for the axis "
-                    f"{axis.name!r}, which has {size} entries; give one label for each"
+                    f"{axis.name!r}, which has {size} entries; give one label per entry"
                 )
             axes[-1] = Axis(axis.name, texts)
         return self.replaced(axes=tuple(axes))
@@ -204,10 +203,11 @@ class AttentionRecord:
     def sel(self, **selection: Any) -> AttentionRecord:
         """Return a record of the selected positions, for example ``sel(query="the", head=[0, 3])``.
 
-        A string selects every position with that label. If the axis has no labels, the string is
-        the number of a position. An integer is a position (-1 is the last), and a slice is a range
-        of positions. A list may mix strings and integers. The result keeps every axis. A lazy
-        record computes only the selected rows. The keys of a top-k record cannot be selected.
+        A string selects every position whose label is equal to the string. If the axis has no
+        labels, the string must be the number of a position. An integer is a position (-1 is the
+        last), and a slice is a range of positions. A list may mix strings and integers. The result
+        keeps every axis. A lazy record computes only the selected rows. The keys of a top-k record
+        cannot be selected.
 
         Raises:
             RecordingError: the axis, label or position does not exist, or the keys of a top-k
@@ -245,7 +245,7 @@ class AttentionRecord:
     def to_numpy(self) -> NDArray[np.floating[Any]]:
         """Return the weights as a float32 or float64 array with one dimension per axis.
 
-        Weights that a top-k record did not keep are 0.
+        For a top-k record, the array is 0 where no weight was kept.
 
         Raises:
             RecordingError: the record is lazy or a top-k record, and the array would have more than
@@ -270,10 +270,11 @@ class AttentionRecord:
     def to_pandas(self, *, max_rows: int = MOST_ROWS) -> pandas.DataFrame:
         """Return a table with one row per weight.
 
-        The columns are ``site``, ``call``, one column per axis, ``weight`` and, if recorded,
-        ``content`` and ``bias``. The column of an axis contains labels, or numbers if the axis has
-        no labels. If labels repeat, an additional column such as ``query_position`` contains the
-        numbers. The table of a top-k record lists only the kept keys.
+        The columns are ``site``, ``call``, one column per axis, and ``weight``. The columns
+        ``content`` and ``bias`` follow if they were recorded. The column of an axis contains
+        labels, or numbers if the axis has no labels. If labels repeat, an additional column such as
+        ``query_position`` contains the numbers. The table of a top-k record lists only the kept
+        keys.
 
         Raises:
             RecordingError: the table would have more than ``max_rows`` rows.
@@ -291,7 +292,7 @@ class AttentionRecord:
 
 
 def _places(record: AttentionRecord, name: str, choice: Any) -> list[int]:
-    """Return the positions, counted from 0, that ``choice`` selects by label, number or slice."""
+    """Convert ``choice`` (labels, integers or a slice) to a list of positions, counted from 0."""
     if isinstance(choice, list | tuple):
         return [position for label in choice for position in _places(record, name, label)]
     prefix = f"{record.site}: {name}"
@@ -319,7 +320,7 @@ def _selected(
     by_place: Mapping[int, list[int]],
     sizes: Sequence[int],
 ) -> Tensor:
-    """Select positions of a tensor whose last dimensions are these axes; -1 stands for no axis."""
+    """Select positions of a tensor. ``axes`` maps dimensions to axes; -1 means no axis."""
     for dimension, axis in enumerate(axes, -len(axes)):
         if axis not in by_place or -dimension > value.dim():
             continue  # nothing is selected there, or the tensor lacks the axis
@@ -330,9 +331,9 @@ def _selected(
 
 
 def _of_lazy(lazy: LazyAttention, by_place: Mapping[int, list[int]]) -> dict[str, Any]:
-    """Return the ``lazy`` and ``weights`` of a record after a selection.
+    """Return the new fields ``lazy`` and ``weights`` of a record after a selection.
 
-    A selection of queries or keys computes the weights, and the record is no longer lazy.
+    If queries or keys are selected, the weights are computed, and the record is no longer lazy.
     """
     lead = {axis: chosen for axis, chosen in by_place.items() if axis < 2}
     group = lazy.shape[1] // lazy.k.shape[1]
@@ -371,14 +372,14 @@ def _plain(value: Tensor) -> NDArray[np.floating[Any]]:
 
 
 def table_of(records: Sequence[AttentionRecord], *, max_rows: int = MOST_ROWS) -> pandas.DataFrame:
-    """Return one table of several records, with the columns of `AttentionRecord.to_pandas`."""
+    """Combine records into one table with the columns of `AttentionRecord.to_pandas`."""
     import pandas
 
     rows = sum(math.prod(record.shape) for record in records)
     if rows > max_rows:
         raise RecordingError(
             f"the table would have {rows} rows, more than {max_rows:,}; select some "
-            f"heads or queries first (record.sel), or allow them with max_rows={rows}"
+            f"heads or queries first (record.sel), or set max_rows={rows}"
         )
     repeated = {
         axis.name
@@ -430,7 +431,7 @@ def _table(record: AttentionRecord, repeated: set[str]) -> pandas.DataFrame:
 
 
 def recording_text(sites: Mapping[str, Sequence[AttentionRecord]]) -> str:
-    """Return a summary of a recording: its sites with calls, kinds and sizes, and its notes."""
+    """Return a summary that lists the calls and sizes of each site, and then the notes."""
     records = [record for calls in sites.values() for record in calls]
     lines = [f"Recording: {count(len(sites), 'site')}, {count(len(records), 'call')}"]
     for site, calls in list(sites.items())[:_MAX_LISTED_RECORDS]:
@@ -443,7 +444,7 @@ def recording_text(sites: Mapping[str, Sequence[AttentionRecord]]) -> str:
 
 
 def notes_of(records: Iterable[AttentionRecord]) -> tuple[str, ...]:
-    """Return the notes of all records, each note once."""
+    """Return the notes of all records without duplicates."""
     return tuple(dict.fromkeys(note for record in records for note in record.notes))
 
 

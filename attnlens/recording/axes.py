@@ -1,4 +1,4 @@
-"""Axes of tensors with names and labels, and the selection of positions on an axis."""
+"""Tensor axes with names and labels, and the selection of positions on an axis."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from attnlens.errors import AttnlensError, RecordingError
 
 Positions = int | Sequence[int] | slice | None
 
-_GIVE: Final = "give a position (0, 1, ... or -1 for the last), a list of them, or a slice"
+_GIVE: Final = "give a position (0, 1, ... or -1 for the last), a list of positions, or a slice"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +33,8 @@ def positions(
 ) -> tuple[int, ...] | slice:
     """Check a selection of positions, and return it as a tuple of integers or as a slice.
 
-    ``value`` is an integer, a sequence or array of integers, or a slice. Any other value and an
-    empty sequence raise ``error``.
+    ``value`` is an integer, a sequence or array of integers, or a slice. If the sequence is empty
+    or the type of the value is not supported, ``error`` is raised.
     """
     if isinstance(value, Tensor | np.ndarray):
         value = value.tolist()
@@ -56,9 +56,9 @@ def places(
 ) -> list[int]:
     """Return the selected positions of an axis with ``size`` positions, counted from 0.
 
-    ``choice`` is a result of `positions`. If a position is out of range or a slice selects nothing,
-    ``error`` is raised. Its message names the ``subject``, such as ``"encoder: head"``, and ends
-    with ``remedy``.
+    ``choice`` must be a return value of the function `positions`. If a position is out of range or
+    a slice selects nothing, ``error`` is raised. The error message names the ``subject``, such as
+    ``"encoder: head"``, and ends with ``remedy``.
     """
     valid_range = f"there are {size} entries (0 to {size - 1}, or -1 for the last){remedy}"
     if isinstance(choice, slice):
@@ -73,7 +73,7 @@ def places(
 
 
 def broadcasts(own: Sequence[int], shape: Sequence[int]) -> bool:
-    """Whether a tensor of the shape ``own`` can be broadcast to ``shape``."""
+    """Return whether a tensor with the shape ``own`` can be broadcast to ``shape``."""
     ends = zip(reversed(own), reversed(shape), strict=False)
     return len(own) <= len(shape) and all(size in (1, full_size) for size, full_size in ends)
 

@@ -1,6 +1,6 @@
-"""The base class of the ``with`` blocks of `record` and `intervene`.
+"""The base class for the ``with`` blocks that `record` and `intervene` open.
 
-A block receives the attention calls of a model, and reports attention that could not be seen.
+A block receives the attention calls of a model, and reports attention that it could not observe.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from attnlens.recording.sites import Sites, SoftmaxAdapter
 from attnlens.recording.tracking import Pair
 
 UNCOMPILED: Final = (
-    "compiled code ran uncompiled in the block, so its outputs equal those "
-    "outside the block only up to rounding"
+    "compiled code ran uncompiled in the block, so its outputs may differ "
+    "slightly from the compiled outputs because of rounding"
 )
 
 _LOOKED_FOR: Final = (
@@ -33,18 +33,15 @@ _LOOKED_FOR: Final = (
 
 _ENDINGS: Final = ("attention", "attn", "attend", "retention")
 _WITHOUT_WEIGHTS: Final = ("linear", "lightning", "delta", "mamba", "ssm")
-"""Parts of the names of modules that are called attention but compute no attention weights.
-
-These modules keep a state instead of weights over positions.
-"""
+"""Modules whose names contain one of these words compute no attention weights over positions."""
 _MAX_NAMES: Final = 6
 
 
 @dataclass(frozen=True, slots=True)
 class FoundCall:
-    """An attention call that was found, and the block that records or changes it.
+    """An attention call that was found, and the block that records or changes the call.
 
-    If ``call`` is None, the call is created from ``product`` when it is needed. ``is_again`` is
+    If ``call`` is None, the attention call is created from ``product`` on demand. ``is_again`` is
     true if an earlier call already used the same weights.
     """
 
@@ -55,14 +52,14 @@ class FoundCall:
     is_again: bool = False
 
     def to_call(self, is_whole: bool = True) -> AttentionCall:
-        """Return the attention call, with its values and outputs if ``is_whole``."""
+        """Return the attention call, with values and outputs if ``is_whole`` is true."""
         if self.call is not None:
             return self.call
         assert self.product is not None
         return self.product.call(is_whole)
 
     def report(self) -> None:
-        """Report the call to its block. Inside `held`, store the call instead."""
+        """Report the call to its block, or store it if this thread currently holds calls back."""
         source = self.to_call() if self.product is None else self.product.weights
         if source.device.type == "meta":
             raise RecordingError(
@@ -80,9 +77,9 @@ class _ThreadState(threading.local):
     """The state of one thread.
 
     Attributes:
-        followers: the followers of the open blocks, the outermost first.
+        followers: the followers of the open blocks, with the outermost block first.
         is_quiet: whether attention calls are ignored.
-        held: if not None, attention calls are added to this list instead of being reported.
+        held: a list that collects attention calls; if None, the calls are reported at once.
     """
 
     followers: Sequence[Any] = ()
@@ -110,15 +107,16 @@ class Block:
         is_wanted: a function that says whether a site is recorded or changed.
 
     Attributes:
-        probes: the probe modules by site.
+        probes: maps each site of a probe to the probe module.
         follows: whether the values and outputs of the heads are needed.
         follower: the object that follows the model's operators while the block runs.
-        named: the sites that a `SoftmaxAdapter` names.
-        claimed: for each pair whose weights passed a probe, the site and number of that call.
-        known: the sites of probes, and of modules whose class name indicates attention.
-        seen: the number of calls of each site, including sites that are not wanted.
-        missed: for each site with possible attention that was not recorded, the reason.
-        refused: for each site with attention that cannot be recorded or changed, the reason.
+        named: the sites that match a `SoftmaxAdapter`.
+        claimed: maps each `Pair` whose weights passed through a probe to the site and number of the
+            probe's call.
+        known: the sites of probes and of modules whose class name suggests attention.
+        seen: maps each site to its number of calls. Sites that are not wanted are included.
+        missed: maps each site to the reason why possible attention was not recorded.
+        refused: maps each site to the reason why attention cannot be recorded or changed.
     """
 
     error: type[AttnlensError] = RecordingError
@@ -175,7 +173,7 @@ class Block:
     def needs_follower(self) -> bool:
         """Whether the model's operators must be followed.
 
-        This is the case if values or outputs are needed, or if attention may occur outside probes.
+        Values, outputs and attention outside probes can only be observed in this way.
         """
         kinds = {type(module) for module in self.sites.modules.values()}
         return self.follows or not all(map(_has_only_probes, kinds))
@@ -206,23 +204,23 @@ class Block:
         raise NotImplementedError
 
     def is_named(self, site: str, module: nn.Module) -> bool:
-        """Whether a module is attention according to its class name, its own name or an adapter."""
+        """Whether an adapter, the name or the class name says that a module computes attention."""
         own = "".join([part for part in site.split(".") if not part.isdigit()][-1:])
         return site in self.named or _is_attention(own, type(module).__name__)
 
     def expect(self, pair: Pair, site: str, shape: tuple[int, ...]) -> None:
-        """Note weights that a later product with values is expected to use."""
+        """Store weights; `doubts` reports weights that the model does not multiply with values."""
         self._expected[pair] = site, shape
 
     def doubt(self, site: str, shape: tuple[int, ...], is_open: bool) -> None:
-        """Note a product that may be attention but is not recorded.
+        """Store the reason why a product that may be attention is not recorded.
 
         ``is_open`` is true if the weights are exponentials that were not normalised to sum to 1.
         """
         if is_open:
             self.refused[site] = (
                 f"exponentials of shape {shape} were multiplied with values before they "
-                "were divided by their sum; divide first, as softmax does"
+                "were divided by their sum; divide by the sum first, as softmax does"
             )
             return
         self.missed.setdefault(
@@ -240,7 +238,7 @@ class Block:
             )
 
     def lose(self, site: tuple[str, nn.Module] | None, operator: str, error: Exception) -> None:
-        """Note that an operator of the model could not be followed."""
+        """Store the reason why an operator of the model could not be followed."""
         name = self.sites.root if site is None else site[0]
         reason = f"{type(error).__name__}: {error}"
         self.refused[name] = (
@@ -248,7 +246,7 @@ class Block:
         )
 
     def note_foreign(self, site: tuple[str, nn.Module] | None) -> None:
-        """Note a module that ran a custom operator, or used a tensor of unknown origin."""
+        """Store that a module ran a custom operator or used a tensor of unknown origin."""
         if site is not None:
             self._foreign.add(site[0])
 
@@ -264,12 +262,12 @@ class Block:
         raise NotImplementedError
 
     def claim(self, weights: Tensor, site: str, number: int) -> None:
-        """Note weights that passed a probe. Their product is not counted as a second call."""
+        """Store that a probe reported the weights, so that their product is not reported again."""
         if self.follower is not None:
             self.claimed[self.follower.pair_of(weights)] = site, number
 
     def in_block_thread(self, site: str) -> bool:
-        """Return whether the current thread is the thread of the block. If not, note the site."""
+        """Return whether the current thread is the thread of the block; if not, store the site."""
         if threading.get_ident() == self._thread:
             return True
         self._elsewhere.add(site)
@@ -290,7 +288,6 @@ class Block:
             self.follower.plan.end()
 
     def _count(self, module: nn.Module, *_: Any) -> None:
-        """Note that a module ran whose class name indicates attention."""
         site = self.sites.names.get(id(module), "")
         if site and self.in_block_thread(site):
             self._ran.add(site)
@@ -304,9 +301,9 @@ class Block:
     # Reports of attention that was not seen
 
     def unseen(self) -> dict[str, str]:
-        """Return the sites that ran attention that could not be seen, each with the reason.
+        """Return the reasons why attention was not observed, as a dict from sites to reasons.
 
-        Examples are modules that ran in another thread, or computed attention outside torch.
+        For example, the module ran in another thread, or computed attention outside torch.
         """
         unseen = {
             site: self._why_unseen(site)
@@ -315,7 +312,7 @@ class Block:
             or any(_is_inside(foreign, site) for foreign in self._foreign)
         }
         other_thread = (
-            "attention ran in another thread than the block; open the block in the "
+            "attention ran outside the thread of the block; open the block in the "
             "thread that calls the model"
         )
         unseen |= {site: reason for site, reason in self.refused.items() if self._is_reported(site)}
@@ -327,11 +324,11 @@ class Block:
         }
 
     def doubts(self) -> dict[str, str]:
-        """Return the sites that may contain unrecorded attention, each with the reason."""
+        """Return the reasons why attention may be missing, as a dict from sites to reasons."""
         unused = {
             site: f"weights of shape {shape} were computed from queries and keys, but no "
             "product of these weights with values was seen; multiply with "
-            "torch.matmul, bmm, einsum, @, or * and sum"
+            "torch.matmul, bmm, einsum or @, or with * and then sum"
             for pair, (site, shape) in self._expected.items()
             if not pair.used and pair not in self.claimed
         }
@@ -375,18 +372,17 @@ class Block:
             f"attention of {type(self.model).__name__} ran, but the product of its "
             "weights and values was not seen "
             f"(computed{way or ' in numpy, in another process or by its own kernel'}?); "
-            f"if it has weights, {remedy}pass them through an AttentionProbe; if not, "
-            f"leave it out with {self.leave_out}="
+            f"if the attention has weights, {remedy}pass the weights through an "
+            f"AttentionProbe; if not, leave the module out with {self.leave_out}="
         )
 
 
 def _is_inside(site: str, outer: str) -> bool:
-    """Whether a site is the module called ``outer`` or one of its submodules."""
     return site == outer or site.startswith(f"{outer}.")
 
 
 def _is_attention(*names: str) -> bool:
-    """Whether one of the names of a module is a name of attention with weights."""
+    """Whether a name suggests attention and no name contains a word of `_WITHOUT_WEIGHTS`."""
     lower = [name.lower() for name in names]
     return not any(word in name for name in lower for word in _WITHOUT_WEIGHTS) and any(
         "attention" in name or name.endswith(_ENDINGS) for name in lower
@@ -394,7 +390,7 @@ def _is_attention(*names: str) -> bool:
 
 
 def _has_only_probes(kind: type[nn.Module]) -> bool:
-    """Whether modules of this type compute no attention except through a probe."""
+    """Whether modules of type ``kind`` compute no attention that bypasses a probe."""
     name = kind.__module__
     if name.startswith("torch.nn.modules."):
         return name not in ("torch.nn.modules.activation", "torch.nn.modules.transformer") or (
@@ -404,7 +400,7 @@ def _has_only_probes(kind: type[nn.Module]) -> bool:
 
 
 def reasons_of(unseen: dict[str, str]) -> str:
-    """Return the sites and reasons as text, with the sites grouped by reason."""
+    """Return a text that lists the reasons, each after the names of its sites."""
     by_reason: dict[str, list[str]] = {}
     for site, reason in unseen.items():
         by_reason.setdefault(reason, []).append(site)

@@ -30,7 +30,7 @@ class AttentionCall:
         v: the values, ``(batch, key head, key, width)``, if known.
         output: the output of each head, ``(batch, head, query, width)``, if known.
         dropout: the probability that the kernel drops a weight after softmax.
-        own: whether ``weights`` were computed for the block. If so, the block need not copy them.
+        own: whether ``weights`` were computed for the block. Such weights need not be copied.
         notes: remarks on how the call was observed.
         site: the module that made the call, as in ``named_modules()``.
         number: the number of the call (0, 1, ...) among the calls of that module in this block.
@@ -63,7 +63,7 @@ class AttentionCall:
 
 
 class Layout(NamedTuple):
-    """The axes of a product, divided into batch, head, query, key and width."""
+    """The axes of a product, grouped into batch, head, query, key and width."""
 
     batch: Dimension
     head: Dimension
@@ -75,7 +75,7 @@ class Layout(NamedTuple):
 def arranged(
     tensor: Tensor, dimensions: Sequence[Dimension], groups: Sequence[Dimension]
 ) -> Tensor:
-    """Return a tensor with one dimension per group of axes, expanded along the axes it lacks."""
+    """Reshape a tensor to one dimension per group of axes, and expand it along missing axes."""
     flat = [axis for dimension in dimensions for axis in dimension]
     target_axes = [axis for group in groups for axis in group]
     shared = [axis for axis in target_axes if axis in flat]
@@ -110,8 +110,9 @@ def fused_call(
 ) -> AttentionCall:
     """Return the attention call of an operator in `FUSED`, built from the operator's arguments.
 
-    Some models pass heads that share keys as the queries of a single head. If ``are_heads``, every
-    query becomes a head, so that the queries have shape ``(batch, head * query, 1, d)``.
+    If heads share keys, some models pass the heads to the kernel as queries of one head. If
+    ``are_heads`` is true, every query is turned back into a head, so the queries have the shape
+    ``(batch, head * query, 1, d)``.
     """
     names = [argument.name for argument in func._schema.arguments]
     arguments = dict(zip(names, args, strict=False)) | kwargs
@@ -141,13 +142,12 @@ WITH_WEIGHTS: Final = {"need_weights": True, "average_attn_weights": False}
 
 
 def keys_of(tensor: Tensor) -> Any:
-    """Return the torch dispatch keys of a tensor's device, or of nested tensors on that device."""
     name = f"{'NestedTensor' if tensor.is_nested else ''}{tensor.device.type.upper()}"
     return torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, name))
 
 
 def padded_arguments(arguments: dict[str, Any]) -> tuple[dict[str, Any], Tensor]:
-    """Return the arguments with nested inputs padded, and a mask that is true at padded positions.
+    """Pad nested inputs, and return the new arguments and a mask that is true at padded positions.
 
     The padded length is the sequence length of the encoder's input, even if every sequence is
     shorter. Torch itself would cut the input to the longest sequence.
@@ -172,26 +172,27 @@ def _unpadded_length(frame: FrameType | None) -> int:
 
 
 _DROPPED: Final = (
-    "the recorded weights are those after dropout, which were multiplied with the values"
+    "the weights were recorded after dropout, because the model applies dropout itself"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """A product of two tensors that may be attention weights times values.
+    """A product of two tensors, which may be attention weights and values.
 
     The dimensions of ``weights`` are ``shared``, ``free`` and ``key``, in this order. The values
-    have the shared dimensions too, but not the free ones.
+    have the ``shared`` dimensions but not the ``free`` dimensions.
 
     Attributes:
-        pair, side: the pair of axes that the weights relate, and the side that is summed over.
+        pair: the `Pair` to which the weights belong.
+        side: the side of the pair that is summed over, 0 or 1.
         weights: ``(*shared, *free, key)``.
         values: ``(*shared, key, *width)``.
         output: ``(*shared, *free, *width)``.
         value_key: the axes of the values that correspond to ``key`` of the weights.
         is_open: whether the weights are exponentials that were not normalised to sum to 1.
-        is_learnt: whether the values are constant, such as parameters, while the weights depend on
-            the input.
+        is_learnt: whether the weights depend on the input but the values do not. For example, the
+            values are parameters.
     """
 
     pair: Pair
@@ -209,11 +210,11 @@ class Product:
 
     @property
     def layout(self) -> Layout:
-        """The axes of the product, divided into batch, head, query, key and width.
+        """The axes of the product, grouped into batch, head, query, key and width.
 
-        An axis is a head axis if it counts features, or if a reshape split it from the same axis as
-        the width of the values. The query axis is the side of the pair that is not summed over. If
-        the weights lack that side, the query axis is chosen from the remaining axes.
+        An axis is a head axis if its positions are features, or if a reshape separated it from the
+        width of the values. The query axis is the side of the pair that is not summed over. If the
+        weights have no query axis, one of the remaining axes is chosen.
         """
         pair, key, width = self.pair, self.key, flat(self.width)
         shared, free = flat(self.shared), flat(self.free)
@@ -223,7 +224,7 @@ class Product:
             for axis in axes_but_key
         }
         query = [axis for axis in axes_but_key if axis.pair is pair and axis.side != self.side]
-        if not query:  # learnt values have no batch axis: the first free axis is the batch
+        if not query:  # learnt values have no batch axis, so the first free axis is the batch
             query = list(free if shared else free[1:] or free)
         if pair.origin != "softmax" and size_of(query) == 1 and key:
             sample = [axis for axis in shared if not (is_head[id(axis)] or axis.copied)]
@@ -243,9 +244,9 @@ class Product:
         return Layout(batch, tuple(head), tuple(query), key, width)
 
     def call(self, is_whole: bool = True) -> AttentionCall:
-        """Return the product as an attention call. If ``is_whole``, include values and outputs.
+        """Return the product as an attention call, with values and outputs if ``is_whole`` is true.
 
-        There are no values if each query has its own values.
+        The values are left out if they differ between the queries.
         """
         batch, head, query, key, width = self.layout
         dimensions = (*self.shared, *self.free, self.key)
@@ -262,11 +263,11 @@ class Product:
         return AttentionCall(None, weights, values, outputs, notes=notes)
 
     def is_attention(self, layout: Layout, is_named: bool) -> bool | None:
-        """Whether this product is attention weights times values; None if this cannot be decided.
+        """Whether the product is attention weights times values; None if the answer is unclear.
 
         Args:
             layout: the axes of the product.
-            is_named: whether the module is called attention or named by an adapter.
+            is_named: whether the module's name says attention or an adapter names the module.
         """
         if self.is_open or not self.width:
             return False
@@ -318,7 +319,7 @@ class Pending:
     def summed(self, axes: Axes, side: int, output: Tensor) -> Product | None:
         """Return the product that results from a sum over one side of the pair.
 
-        Return None if the keys are not exactly one dimension.
+        Return None unless exactly one dimension contains keys.
         """
         sizes, dimensions = self.shape, axes.dimensions
         keys = [
@@ -356,10 +357,7 @@ class Pending:
 def pending_of(
     operands: Sequence[Axes], tensors: Sequence[Tensor], output: Tensor
 ) -> Pending | None:
-    """Return the element-wise product of weights and values.
-
-    Return None if neither factor is a tensor of weights.
-    """
+    """Return an element-wise product as `Pending`; None if no factor contains weights."""
     for first, other in ((0, 1), (1, 0)):
         axes, values = operands[first], operands[other]
         pair = axes.weights_of
@@ -384,9 +382,9 @@ def pending_of(
 
 
 def key_side(axes: Axes, key: Dimension) -> tuple[Pair, int] | None:
-    """Return the pair that a tensor of weights relates, and the side to which ``key`` belongs.
+    """Return the pair to which weights belong, and the side of the pair that contains ``key``.
 
-    Return None if the tensor has no weights, or if ``key`` cannot be assigned to one side.
+    Return None if the tensor contains no weights, or if ``key`` is not part of exactly one side.
     """
     pair = axes.weights_of
     if pair is None:
@@ -394,7 +392,7 @@ def key_side(axes: Axes, key: Dimension) -> tuple[Pair, int] | None:
     own = [axis for axis in key if axis.pair is pair]
     sides = [axis.side for axis in own]
     if own and all(axis.plain.feature for axis in own):
-        # Heads that share keys appear among the queries. A sum over heads is not over keys.
+        # Heads that share keys appear among the queries, but a sum over heads is not over keys.
         rest = (axis for dimension in axes.dimensions for axis in dimension if axis not in own)
         if any(axis.pair is pair and axis.side in sides and axis.size > 1 for axis in rest):
             return None

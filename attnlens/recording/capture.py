@@ -1,7 +1,7 @@
 """Create the record of each attention call, with the weights that the options of `record` select.
 
-The operating system provides new memory so slowly that it takes about as long as computing the
-weights. Memory of earlier recordings is therefore reused, up to `_MOST_BYTES`.
+Getting new memory from the operating system takes about as long as computing the weights. Memory of
+earlier recordings is therefore reused, up to `_MOST_BYTES`.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from attnlens.recording.lazy import (
 AXES: Final = tuple(Axis(name) for name in ("batch", "head", "query", "key"))
 
 WHOLE_CALL_BYTES: Final = 128 << 20
-"""The maximum size of the weights of a call that is recorded whole by default, in bytes.
+"""By default, a call is recorded whole if its weights take at most this many bytes.
 
-It is the size of 12 heads of 1,672 queries and keys in float32.
+This is enough for 12 heads with 1,672 queries and 1,672 keys in float32.
 """
 
 DEFAULT_TOP: Final = 64
-"""The number of weights recorded in each row of a larger call by default."""
+"""By default, this many weights per row are recorded if a call exceeds `WHOLE_CALL_BYTES`."""
 
 _KEPT_DTYPES: Final = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
-_DROPPED: Final = "the recorded weights are those before dropout, which the kernel applied to them"
+_DROPPED: Final = "the weights were recorded before dropout, which the kernel applied internally"
 
 _NOT_LAZY: Final = (
     "lazy=True had no effect, because the model returns weights instead of "
@@ -50,10 +50,10 @@ _NOT_LAZY: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """The options of `record` that select weights. They are used to create a record from each call.
+    """The options of `record` that select weights, and methods that create records.
 
-    If ``dtype`` is None, weights that a model computes keep their precision. Weights computed from
-    queries and keys are then float32, or float64 if the queries are float64.
+    If ``dtype`` is None, weights from the model keep their precision. Weights that attnlens
+    computes from queries and keys are float32, or float64 if the queries are float64.
     """
 
     rows: tuple[int, ...] | slice | None = None
@@ -206,7 +206,7 @@ class Capture:
         return replace(source, q=source.q.detach(), k=source.k.detach(), mask=mask, lse=lse)
 
     def _mask(self, mask: Tensor) -> tuple[Tensor, bool]:
-        """Return the mask to store, and whether it adds numbers to visible keys.
+        """Return the mask to store, and whether the mask changes the logits of visible keys.
 
         All calls with the same mask share the stored mask. The stored mask is a copy if the record
         is lazy.
@@ -234,7 +234,7 @@ class Capture:
         return AttentionRecord(site, number, self._as_kept(weights), axes, **parts)
 
     def _is_whole(self, shape: tuple[int, ...]) -> bool:
-        """Whether whole rows are recorded: on request, or by default if the call is small."""
+        """Whether whole rows are recorded, as decided by the options and the size of the call."""
         if self.rows is not None or self.top_k is not None:
             return self.top_k is None
         return shape[3] <= DEFAULT_TOP or self._size(shape) <= WHOLE_CALL_BYTES
@@ -245,18 +245,15 @@ class Capture:
     def _too_large(self, source: LazyAttention) -> str:
         return (
             f"only the {DEFAULT_TOP} largest weights of each row were kept, because the "
-            f"call has {self._size(source.shape) >> 20} MiB of weights; by default, up "
-            f"to {WHOLE_CALL_BYTES >> 20} MiB per call are kept whole; choose with "
-            "rows=slice(None) (all), rows=, top_k= or lazy=True"
+            f"call has {self._size(source.shape) >> 20} MiB of weights and the default limit is "
+            f"{WHOLE_CALL_BYTES >> 20} MiB; to keep all weights, set rows=slice(None); "
+            "otherwise, choose with rows=, top_k= or lazy=True"
         )
 
     def _parts(
         self, call: AttentionCall, source: LazyAttention, rows: list[int] | None
     ) -> tuple[Tensor | None, Tensor | None]:
-        """Return the two parts of the logits, query times key and the added bias.
-
-        Return None for both if the call adds no bias.
-        """
+        """Return the product of query and key, and the bias; both are None if there is no bias."""
         mask = call.queries.mask
         if mask is None or mask.dtype == torch.bool or not self._mask(mask)[1]:
             return None, None
@@ -272,7 +269,7 @@ class Capture:
 
 
 def _hides(mask: Tensor) -> Tensor:
-    """Return True for each key that a float mask hides by a huge negative number."""
+    """Return a mask that is true where a huge negative number in ``mask`` hides a key."""
     return mask <= torch.finfo(mask.dtype).min / 2
 
 
@@ -289,7 +286,7 @@ def _rows_of(value: Tensor, index: int, rows: list[int]) -> Tensor:
 
 
 def _without_nan(weights: Tensor) -> Tensor:
-    """Return the weights with 0 in rows that are all NaN, as after softmax without visible keys."""
+    """Set rows of NaN to 0. Softmax returns NaN for queries without visible keys."""
     if not bool(weights[..., :1].isnan().any()):
         return weights
     return weights.masked_fill(weights.isnan().all(-1, keepdim=True), 0.0)
@@ -308,15 +305,15 @@ def _full_weights(source: LazyAttention, dtype: torch.dtype | None) -> Tensor:
 _MOST_BYTES: Final = 192 << 20
 """The maximum amount of unused memory that is kept for later recordings, in bytes.
 
-The weights of 12 layers of 12 heads for 512 tokens take 144 MiB in float32.
+For 512 tokens, the float32 weights of 12 layers with 12 heads each take 144 MiB.
 """
 
 _idle: Final[dict[int, list[Tensor]]] = {}
-"""The unused memory, by size in bytes. Lists need no lock for appending and popping."""
+"""Maps sizes in bytes to unused memory. No lock is needed to append to a list or pop from it."""
 
 
 def empty(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> Tensor:
-    """Return an uninitialised tensor. Its memory is reused when no tensor refers to it."""
+    """Return an uninitialised tensor in memory that is kept for reuse when the tensor is freed."""
     size = math.prod(shape) * dtype.itemsize
     if device.type != "cpu" or not 0 < size <= _MOST_BYTES:
         return torch.empty(shape, dtype=dtype, device=device)

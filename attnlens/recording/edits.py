@@ -1,4 +1,4 @@
-"""Edits of attention: the options of `intervene`, and the calls computed with these options."""
+"""Read the options of `intervene` as edits of attention, and apply the edits to attention calls."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _REMEDY: Final = "; choose other positions, or name the sites with sites="
 
 @dataclass(frozen=True)
 class Edges:
-    """The query-key pairs that satisfy every field of this object.
+    """A selection of query-key pairs. A pair is selected if it matches every field.
 
     ::
 
@@ -37,8 +37,9 @@ class Edges:
     Attributes:
         key: the attended positions.
         query: the attending positions.
-        head: the heads of the model. If heads share keys, these are the heads of the queries.
-        batch: the sequences of the batch.
+        head: the heads of the model. If query heads share a key head, ``head`` still refers to
+            query heads.
+        batch: the positions of sequences in the batch.
 
     Raises:
         InterventionError: a field contains no position, or something that is not a position.
@@ -88,12 +89,8 @@ NewValues = Array | Change | AttentionRecord
 FOLLOWED: Final = ("values", "outputs")
 """The options that change values or outputs, and leave the weights unchanged."""
 
-_VALUES_CHANGED: Final = (
-    "recorded under an intervention: the heads' outputs are those after the intervention"
-)
-_WEIGHTS_CHANGED: Final = (
-    "recorded under an intervention: the weights are those after the intervention"
-)
+_VALUES_CHANGED: Final = "recorded under an intervention, which changed the outputs of the heads"
+_WEIGHTS_CHANGED: Final = "recorded under an intervention, which changed the weights"
 
 
 @dataclass(slots=True, eq=False)
@@ -101,16 +98,17 @@ class Edit:
     """An edit that changes chosen cells of the weights, or chosen values or outputs.
 
     Attributes:
-        name: the option of `intervene`: ``hide``, ``scale``, ``replace``, ``values``, ``outputs``.
+        name: the option of `intervene`, such as ``hide`` or ``scale``.
         patterns: patterns of site names; None if no site was named.
-        edges: selections of cells; a cell is chosen if any of them includes it.
-        values: the tensor given to the option: flags of hidden cells, factors, new weights, new
-            values or new outputs.
-        change: for ``replace``, ``values`` and ``outputs``, a function from old to new tensors.
+        edges: selections of cells; a cell is chosen if at least one selection includes the cell.
+        values: the tensor given to the option, which contains flags of hidden cells, factors, new
+            weights, new values or new outputs.
+        change: a function that converts the old tensor to the new tensor; only for ``replace``,
+            ``values`` and ``outputs``.
         renormalise: whether rows with a chosen cell are rescaled to sum to 1 afterwards.
         touched: the number of edited calls of each site.
-        passed: the number of keys of each site that was left unchanged because ``values`` has a
-            different number of keys.
+        passed: maps sites that were left unchanged to their number of keys, which differs from the
+            number of keys in ``values``.
     """
 
     name: str
@@ -246,7 +244,7 @@ def _edit(name: str, value: Any, sites: Which | None, scope: Edges) -> Edit:
         return _edit_of_values(edit, value, scope)
     if name == "hide":
         if scope.key is not None:
-            raise InterventionError("hide= already states which keys; leave keys= out")
+            raise InterventionError("hide= already selects the keys; leave keys= out")
         if not _is_grid(value):
             edit.edges = _edges_of(value, scope)
             return edit
@@ -259,7 +257,7 @@ def _edit(name: str, value: Any, sites: Which | None, scope: Edges) -> Edit:
         raise InterventionError(
             f"{name}= cannot be of type {type(value).__name__}; give a tensor, or a "
             "function that receives the weights (batch, head, query, key) and returns "
-            f"others; {_TENSORS}"
+            f"new weights; {_TENSORS}"
         )
     edit.values = torch.as_tensor(value)
     if not 1 <= edit.values.dim() <= 4 or not edit.values.numel():
@@ -286,14 +284,14 @@ def _edit_of_values(edit: Edit, value: Any, scope: Edges) -> Edit:
     else:
         raise InterventionError(
             f"{name}= cannot be of type {type(value).__name__}; give a tensor (batch, "
-            "head, position, width), a record or recording that contains such values, "
-            "or a function that changes them"
+            "head, position, width), a record or recording with such a tensor, or a "
+            "function that returns a new tensor"
         )
     return edit
 
 
 def _edges_of(value: Any, scope: Edges) -> list[Edges]:
-    """Return the value of ``hide`` as a list of `Edges`. The value holds positions or `Edges`."""
+    """Return the value of ``hide`` (positions or `Edges`) as a list of `Edges`."""
     many = [value] if isinstance(value, Edges) else value
     is_list = isinstance(many, Sequence) and not isinstance(many, str | bytes)
     if not (is_list and any(isinstance(item, Edges) for item in many)):
@@ -302,7 +300,7 @@ def _edges_of(value: Any, scope: Edges) -> list[Edges]:
         raise InterventionError("hide= mixes Edges with positions; give only Edges")
     if scope != Edges():
         raise InterventionError(
-            "hide=Edges(...) already states which cells; leave the other options out"
+            "hide=Edges(...) already selects the cells; leave the other options out"
         )
     return list(many)
 
@@ -320,7 +318,7 @@ def _factor(value: Any) -> float:
 
 
 def _is_grid(value: Any) -> bool:
-    """Whether ``value`` has one entry per cell. A row of integers holds positions instead."""
+    """Whether ``value`` has one entry per cell. A 1-D array of integers is read as positions."""
     if not isinstance(value, Tensor | np.ndarray):
         return False
     kind = torch.as_tensor(value).dtype
@@ -332,7 +330,7 @@ def edited(call: AttentionCall, edits: Sequence[Edit]) -> AttentionCall | None:
     """Return the call with the edits of weights applied; None if no edit applies to the call.
 
     For a fused kernel, hidden keys are added to the mask if possible. The kernel then computes the
-    output without forming the weights. All other edits compute the weights.
+    output without forming the weights. For all other edits, the weights are computed.
 
     Raises:
         InterventionError: an edit does not fit the call.
@@ -398,7 +396,7 @@ def computed(call: AttentionCall) -> Tensor:
 
 
 def without(call: AttentionCall, cells: Tensor) -> AttentionCall:
-    """Return the call with the chosen ``cells`` hidden by its mask."""
+    """Return a copy of the call in which the mask also hides ``cells``."""
     source = call.queries
     mask = source.mask
     if mask is None or mask.dtype == torch.bool:
@@ -408,8 +406,8 @@ def without(call: AttentionCall, cells: Tensor) -> AttentionCall:
         if source.causal:
             visible = visible & _earlier(source)
     else:
-        # The lowest finite number does not hide a key if it is added to every key of the row, so
-        # it is replaced by -inf.
+        # Replace the lowest finite number by -inf: the number hides no key if it is added to every
+        # key of the row.
         low = mask <= torch.finfo(mask.dtype).min / 2
         gone = cells | (low & cells.any(-1, keepdim=True))
         visible = torch.where(gone, -math.inf, mask)
@@ -419,8 +417,8 @@ def without(call: AttentionCall, cells: Tensor) -> AttentionCall:
 def weights_of(call: AttentionCall) -> Tensor:
     """Return the weights of a call, ``(batch, head, query, key)``, with gradients.
 
-    Weights computed from queries and keys are float32, or float64 if the queries are float64. Each
-    row then sums to 1, or is all 0 if every key is hidden.
+    Weights computed from queries and keys are float32, or float64 if the queries are float64. For
+    these weights, each row sums to 1, or is all 0 if every key is hidden.
     """
     if call.weights is not None:
         return call.weights
@@ -442,5 +440,5 @@ def weights_of(call: AttentionCall) -> Tensor:
 
 
 def _earlier(source: LazyAttention) -> Tensor:
-    """Return a mask ``(query, key)`` of the keys that each query of a causal call sees."""
+    """Return a causal mask ``(query, key)``, which is true where the query sees the key."""
     return torch.ones(source.shape[2:], dtype=torch.bool, device=source.q.device).tril()

@@ -1,8 +1,8 @@
 """Find attention in a model by following the model's operators.
 
 `Follower` is a torch dispatch mode. It examines every operator after the operator has run, and
-leaves the result unchanged. A fused attention kernel reveals its queries and keys. Torch's fused
-encoder layers are run operator by operator, so that their attention can be seen. All other
+leaves the result unchanged. A fused attention kernel exposes its queries and keys. Torch's fused
+encoder layers are run operator by operator, so that their attention can be observed. All other
 attention is recognised as a product of weights and values.
 """
 
@@ -57,7 +57,7 @@ _FACTORS: Final = {
     **dict.fromkeys(("mm", "bmm", "mv", "dot"), 0),
     **dict.fromkeys(("addmm", "addmv", "baddbmm", "_addmm_activation"), 1),
 }
-"""Operators that multiply two matrices, with the position of the first one in their arguments."""
+"""Matrix products, each with the position of the first matrix in the operator's arguments."""
 
 _SOFTMAXES: Final = frozenset((
     "_softmax", "softmax", "_safe_softmax", "_log_softmax", "log_softmax",
@@ -75,7 +75,7 @@ _COMPOSITE: Final = torch._C.DispatchKey.CompositeImplicitAutograd
 class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Follow a model's operators and report every attention call to a block.
 
-    The results of the operators stay the same, to the last bit.
+    The results of the operators do not change, not even by rounding.
     """
 
     supports_higher_order_operators = True
@@ -102,7 +102,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if self._is_inside and func is not _NATIVE:
             return func(*args, **kwargs)
         if torch._C._current_graph_task_id() != -1:
-            return func(*args, **kwargs)  # in a backward pass, which may also recompute
+            return func(*args, **kwargs)  # a backward pass, which may also recompute activations
         name = _name_of(func)
         if name in LAYERS and not thread_state.is_quiet:
             return self._opened(func, name, args, kwargs)
@@ -126,7 +126,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 self._look(name, args, kwargs, output)
         except AttnlensError:
             raise
-        except Exception as error:  # let the model continue: the block raises an error at its end
+        except Exception as error:  # continue: the block raises an error when it ends
             self._findings += 1
             self.block.lose(self._site(), name, error)
         if is_planned:
@@ -136,7 +136,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return output
 
     def begin(self, arguments: Any) -> None:
-        """Prepare to follow a call of the model with these arguments."""
+        """Prepare to follow a call of the model. ``arguments`` are the inputs of the call."""
         self._used.clear()
         self.plan = Plan.of(self.block.model, bool(self.block.named))
         if torch._C._functorch.peek_interpreter_stack() is not None:
@@ -146,7 +146,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 self.tracker.of(part)
 
     def pair_of(self, weights: Tensor) -> Pair:
-        """Return the pair that the weights of a probe relate. Create a pair if none is known."""
+        """Return the pair to which a probe's weights belong. Create a pair if none is known."""
         axes = self.tracker.of(weights)
         if axes.weights_of is None:
             axes = _softmax_axes(axes, weights.dim() - 1, weights.shape[-1])
@@ -163,7 +163,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
     # Fused operators
 
     def _opened(self, func: Any, name: str, args: tuple[Any, ...], kwargs: Any) -> Any:
-        """Run one of torch's fused encoder operators so that its attention can be seen."""
+        """Run one of torch's fused encoder operators so that its attention can be observed."""
         source = args[0]
         keys = keys_of(source)
         if name == "_native_multi_head_attention":
@@ -215,8 +215,8 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
     ) -> Any:
         """Run an operator so that the operators inside it are followed.
 
-        The attention inside belongs to ``site``. If the site is None, only fused self-attention is
-        followed.
+        Attention inside the operator is reported for ``site``. If ``site`` is None, only fused
+        self-attention is followed.
         """
         before = self._is_inside, self._fused_site
         self._is_inside, self._fused_site = site is None, site
@@ -262,7 +262,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 self.tracker.put(output, axes)
 
     def _axes_of_part(self, name: str, args: Any, kwargs: Any, part: Tensor) -> Axes:
-        """Return the axes of one result of an operator that returns several."""
+        """Return the axes of one result of an operator that returns several results."""
         first = args[0] if args and isinstance(args[0], Tensor) else None
         if name == "_transform_bias_rescale_qkv":
             # The result is (batch, head, position, width).
@@ -347,10 +347,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
         tensors: Sequence[Tensor],
         output: Tensor,
     ) -> Axes:
-        """Return the axes of an element-wise result.
-
-        The operator may compute exponentials of scores, normalise scores or select among them.
-        """
+        """Return the axes of an element-wise result, such as exponentials or normalised scores."""
         first = operands[0]
         if name == "bernoulli":
             return replace(axes, random=True)
@@ -382,7 +379,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
         sides = partial.sides(pair)
         is_share = partial.total or partial.log_sum
         if name == "div" and pair.origin == "softmax" and partial.total and sides == {1}:
-            return _shares(first, *tensors)  # a second normalisation, over another dimension
+            return _shares(first, *tensors)  # a second normalisation over another dimension
         if partial.weights_of is pair or not sides or not is_share:
             return axes
         pair.normalised |= {0, 1} - sides
@@ -390,7 +387,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return replace(axes, exponential=False, log_sum=name == "sub", total=False)
 
     def _expect(self, axes: Axes, output: Tensor) -> None:
-        """Note that scores became weights. A later product with values is expected to use them."""
+        """Report that scores became weights, so that the block expects a product with values."""
         pair = axes.weights_of
         if pair is None:
             return
@@ -457,7 +454,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
         is_mixture = left.weights_of is not None and left.weights_of.origin == "softmax"
         site = self._site() if is_mixture and of_features else None
         if site is not None and not thread_state.is_quiet:
-            # Weights from a softmax over one tensor multiply features, as for experts.
+            # Weights from a softmax over one tensor multiply features, as in a mixture of experts.
             self._findings += 1
             self.block.doubt(site[0], tuple(a.shape), False)
         origin = "product" if left.constant == right.constant else "learnt"
@@ -465,7 +462,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return _paired(lead, left_free, right_free, pair, constant)
 
     def _summed(self, source: Tensor, axes: Axes, output: Tensor) -> Axes:
-        """Return the axes of a sum. If it completes weights times values, report that product."""
+        """Return the axes of a sum, and report the product that the sum completes, if any."""
         before = self.tracker.of(source)
         pending: Pending | None = before.pending
         if pending is None:
@@ -477,7 +474,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return axes.plain() if product and self._attention(product) else axes
 
     def _attention(self, product: Product) -> bool:
-        """Report a product if it multiplies weights with values, and return whether it does."""
+        """Return whether a product multiplies weights with values. If so, report the product."""
         self._findings += 1
         site, layout = self._site(), product.layout
         is_named = site is not None and self.block.is_named(*site)
@@ -523,7 +520,7 @@ def following(block: Block) -> Iterator[None]:
 
 _stance_lock: Final = threading.Lock()
 _stances: Final[list[Any]] = []
-"""An item for each open block. The first item can undo the change of the compiler's stance."""
+"""One item for each open block. The first item restores the setting of torch's compiler."""
 
 
 @contextmanager
@@ -540,9 +537,10 @@ def _compiled_runs_uncompiled() -> Iterator[None]:
 
 
 def _chosen_by_number(axes: Axes, operands: Sequence[Axes], output: Tensor) -> Axes:
-    """Return the axes of a comparison between the numbers of the best keys and all key numbers.
+    """Return the axes of the result of ``eq``.
 
-    Such a comparison selects keys, so its result is treated as attention weights.
+    If the indices of the best keys are compared with all key indices, the result selects keys, so
+    the result is treated as attention weights.
     """
     pairs = [pair for operand in operands for pair in operand.pairs]
     if len({*pairs}) != 1:
@@ -581,10 +579,7 @@ def _shares(axes: Axes, exponentials: Tensor, total: Tensor) -> Axes:
 
 
 def _lead_of(axes: Axes, other: Axes) -> tuple[Dimension, ...]:
-    """Return the leading dimensions of a product.
-
-    They come from the first factor, unless the second factor gives more information about them.
-    """
+    """Return the leading dimensions of the factor whose axes are known in more detail."""
     own, rest = axes.dimensions[:-2], other.dimensions[:-2]
     if len(own) == len(rest) and any(axis.copied for axis in flat(own)):
         return tuple(

@@ -44,7 +44,7 @@ from attnlens.recording.probe import AttentionProbe
 from attnlens.recording.sites import SoftmaxAdapter, Which, adapters_of, matches, module_given
 from attnlens.recording.tracking import Pair, plain
 
-_NOT_CHANGED: Final = "the heads' outputs cannot be changed there"
+_NOT_CHANGED: Final = "the heads' outputs cannot be changed at this site"
 
 _ONLY_SOFTMAXES: Final = (
     "give SoftmaxAdapter(sites): other adapters read a module's output and "
@@ -71,9 +71,9 @@ def intervene(
 ) -> Iterator[dict[str, int]]:
     """Change a model's attention while the block runs.
 
-    This is for knock-out, ablation and activation patching::
+    Use the block for knock-out, ablation and activation patching::
 
-        with attnlens.intervene(model, hide=[3, 4]):                # from every query, everywhere
+        with attnlens.intervene(model, hide=[3, 4]):                # for all queries at all sites
             model(x)
         with attnlens.intervene(model, hide=-1, sites="layers.0.*", heads=2):
             model(x)
@@ -82,11 +82,11 @@ def intervene(
         with attnlens.intervene(model, outputs=another_run, heads=2):
             model(x)
 
-    Any torch module works, as for `attnlens.record`. A recording around or inside the block shows
-    the changed weights. The weights to change are those that the model multiplies with the values,
-    ``(batch, head, query, key)``. In a fused kernel, the weights are changed before dropout.
-    Gradients are computed through the change. If blocks are nested, the changes of the outer block
-    are applied first. The model itself is not changed, and other threads run it unchanged.
+    The model may be any torch module. A recording around or inside the block shows the changed
+    weights. The block changes the weights ``(batch, head, query, key)`` that the model multiplies
+    with the values. In a fused kernel, the weights are changed before dropout. Gradients flow
+    through the change. If blocks are nested, the changes of the outer block are applied first. The
+    block does not modify the model itself, so other threads are not affected.
 
     Give exactly one of ``hide``, ``scale``, ``replace``, ``values`` and ``outputs``. Each option
     may also be a mapping from site names or patterns to one of the forms below. If ``hide``,
@@ -94,37 +94,38 @@ def intervene(
     are left unchanged.
 
     Args:
-        hide: keys to hide. The other weights of the row are rescaled to sum to 1. A row without
-            other keys becomes 0. Give positions, one or several `Edges`, or a boolean tensor that
-            is true for hidden keys: ``(key)``, ``(batch, key)``, ``(batch, query, key)`` or
-            ``(batch, head, query, key)``. A tensor with a batch axis can hide different keys in
-            each sequence.
-        scale: the factor for the chosen weights: a number, or a tensor of one of these shapes.
-        replace: new weights of one of these shapes, or a function that takes the weights ``(batch,
-            head, query, key)`` and returns new weights.
-        values: new values, which the weights multiply, ``(batch, head, key, width)``. Give a tensor
-            that can be broadcast to that shape, a function of the old values, or a record with
-            values. If you give a recording, each site gets the values recorded there.
-        outputs: new outputs of the heads, ``(batch, head, query, width)``, before they are
-            concatenated and projected. Give the same forms as for ``values``. The weights stay the
+        hide: keys to hide. The other weights of the row are rescaled to sum to 1. If all keys of a
+            row are hidden, the row becomes 0. Give positions, one or several `Edges`, or a boolean
+            tensor that is true for hidden keys: ``(key)``, ``(batch, key)``, ``(batch, query,
+            key)`` or ``(batch, head, query, key)``. A tensor with a batch axis can hide different
+            keys in each sequence.
+        scale: the factor for the chosen weights: a number, or a tensor of a shape that ``hide``
+            accepts.
+        replace: new weights of a shape that ``hide`` accepts, or a function that takes the weights
+            ``(batch, head, query, key)`` and returns new weights.
+        values: new values ``(batch, head, key, width)``. Give a tensor that can be broadcast to
+            ``(batch, head, key, width)``, a function of the old values, or a record with values. If
+            you give a recording, each site gets the values that were recorded at this site.
+        outputs: new outputs of the heads before concatenation and projection, ``(batch, head,
+            query, width)``. The option accepts the same forms as ``values``. The weights stay the
             same.
         renormalise: whether rows with a chosen cell are rescaled to sum to 1 afterwards. The
-            default is yes for ``hide`` and no for the other options.
+            default is True for ``hide`` and False for the other options.
         sites: names as in ``named_modules()``, patterns (``*``, ``?``), or a function of a name;
             None: all sites.
-        heads: change only these heads, by position; -1 is the last, None means all.
-        queries: change only these queries.
-        keys: change only these keys.
-        batch: change only these sequences of the batch.
+        heads: the positions of the heads to change; -1 is the last head; None: all heads.
+        queries: the positions of the queries to change; None: all queries.
+        keys: the positions of the keys to change; None: all keys.
+        batch: the positions of the sequences to change; None: all sequences.
         adapters: adapters for modules with custom attention: see `SoftmaxAdapter`.
 
     Yields:
-        the number of calls changed so far, by site.
+        a dict from each site to the number of calls changed so far.
 
     Raises:
-        InterventionError: options conflict; positions or sizes do not fit a call (raised during
-            that call); at the end of the block, an edit changed nothing, or attention ran that
-            could not be changed.
+        InterventionError: options conflict, or positions or sizes do not fit a call. The error is
+            also raised at the end of the block if an edit changed nothing or some attention could
+            not be changed.
     """
     module_given(model, "intervene", InterventionError)
     options: dict[str, object] = {"hide": hide, "scale": scale, "replace": replace}
@@ -134,7 +135,7 @@ def intervene(
     if renormalise is not None:
         if edits[0].name in FOLLOWED:
             raise InterventionError(
-                "renormalise= has no effect here, because the weights do not change; leave it out"
+                "renormalise= has no effect, because the weights do not change; omit renormalise="
             )
         for edit in edits:
             edit.renormalise = bool(renormalise)
@@ -171,15 +172,12 @@ class _InterventionRun(Block):
         if pair is None or pair not in self.claimed:
             # Do not raise here: TorchScript would turn the error into a different one.
             self.refused[site] = (
-                "no Python function of torch computes it (TorchScript, an exported "
-                "module); use the original module"
+                "no Python function of torch computes the attention (TorchScript, an "
+                "exported module); use the original module"
             )
 
     def change(self, finding: FoundCall) -> AttentionCall | None:
-        """Return the call that replaces the model's own call, with its output.
-
-        Return None to keep the model's own call.
-        """
+        """Return a changed copy of the attention call; None if the call stays as it is."""
         product, site = finding.product, finding.site
         claimed = None if product is None else self.claimed.get(product.pair)
         if (claimed is not None and not self.follows) or not self.asks(site, finding.is_again):
@@ -200,7 +198,7 @@ class _InterventionRun(Block):
         return changed
 
     def probed(self, site: str, probe: AttentionProbe, weights: Tensor) -> Tensor | None:
-        """Return the weights that a probe returns instead of its input; None to keep the input."""
+        """Return the new output of a probe; None if the probe should return its input."""
         is_recomputed = torch._C._current_graph_task_id() != -1
         if not self.in_block_thread(site) or is_recomputed or not self.asks(site):
             return None
@@ -240,7 +238,7 @@ class _InterventionRun(Block):
         """Check at the end of the block that every edit changed something.
 
         Raises:
-            InterventionError: an edit changed nothing, or attention ran that could not be changed.
+            InterventionError: an edit changed nothing, or some attention could not be changed.
         """
         if unseen := self.unseen() | self.doubts():
             raise InterventionError(
@@ -255,7 +253,7 @@ class _InterventionRun(Block):
             raise InterventionError(f"{edit.name}= changed nothing: {self._why(edit, calls)}")
         if both := [site for site in edit.passed if site in edit.touched]:
             raise InterventionError(
-                f"{both[0]}: the tensor of {edit.name}= fits the number of keys of only "
+                f"{both[0]}: the tensor of {edit.name}= has a wrong number of keys for "
                 "some calls of this site; give positions instead of a tensor"
             )
         for pattern in edit.patterns or ():
@@ -274,10 +272,10 @@ class _InterventionRun(Block):
         if edit.passed:
             assert edit.values is not None
             counts = ", ".join(f"{site} has {count}" for site, count in edit.passed.items())
-            return f"it has {edit.values.shape[-1]} keys, but {counts}"
+            return f"the tensor has {edit.values.shape[-1]} keys, but {counts}"
         idle = some_of([site for site in sites if site not in self.seen])
         return (
-            f"no such site ran, or none with a key axis; calls of each site: {calls}; "
+            f"no selected site with a key axis ran; calls of each site: {calls}; "
             f"known sites that did not run: {idle or 'none'}"
         )
 
@@ -285,7 +283,7 @@ class _InterventionRun(Block):
 class _Changes(TorchFunctionMode):
     """A torch function mode that changes the results of functions that compute attention.
 
-    The mode works above autograd, so gradients are computed through the changed results.
+    The mode works above autograd, so gradients flow through the changed results.
     """
 
     def __init__(self, run: _InterventionRun) -> None:
@@ -343,9 +341,9 @@ _MULTI_HEAD: Final = FunctionType(
     vars(F) | {"has_torch_function": lambda _: False},
     argdefs=F.multi_head_attention_forward.__defaults__,
 )
-"""A copy of ``F.multi_head_attention_forward`` that does not reach the mode as a single call.
+"""A copy of ``F.multi_head_attention_forward``.
 
-Instead, the mode receives each torch function that the copy calls.
+The function mode sees the original as one call, but it sees each torch function in the copy.
 """
 
 
@@ -361,7 +359,7 @@ _CHECKPOINT: Final = os.path.join(os.path.dirname(torch.utils.__file__), "checkp
 
 
 def _computed_again() -> bool:
-    """Whether a module is running under activation checkpointing, which recomputes activations."""
+    """Whether a module runs inside activation checkpointing, which recomputes activations."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         code = frame.f_code

@@ -1,4 +1,4 @@
-"""Attention stored as queries and keys, from which rows or their largest weights are computed."""
+"""Attention that is stored as queries and keys, so that weights can be computed on request."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class LazyAttention:
         scale: the factor applied to query times key.
         mask: boolean (true: the query sees the key) or float (added to the logits), broadcastable
             to ``(batch, head, query, key)``.
-        causal: whether query i sees keys 0 to i only.
+        causal: whether query i sees only keys 0 to i.
         lse: the log-sum-exp of every row of logits, ``(batch, head, query)``, if the kernel
-            returned it. A weight is then ``exp(q · k · scale + mask - lse)``.
+            returned it. With ``lse``, a weight is ``exp(q · k · scale + mask - lse)``.
     """
 
     q: Tensor
@@ -52,7 +52,7 @@ class LazyAttention:
         return replace(self, q=self.q.to(dtype), k=self.k.to(dtype))
 
     def shuffled(self, generator: torch.Generator) -> LazyAttention:
-        """Return a placebo: a copy with the features of the keys in a random order.
+        """Return a copy with the features of the keys in a random order, for use as a placebo.
 
         The features of the queries keep their order.
         """
@@ -60,7 +60,7 @@ class LazyAttention:
         return replace(self, k=self.k[..., order], lse=None)
 
     def weights(self, rows: Sequence[int] | slice | None = None) -> Tensor:
-        """Compute the weights of the chosen queries (all of them if None).
+        """Compute the weights of the queries in ``rows``; None means all queries.
 
         Returns:
             ``(batch, head, query, key)`` in float32, or float64 if the queries are float64. Each
@@ -85,7 +85,7 @@ class LazyAttention:
         Args:
             rows: the queries to compute. A slice avoids a copy of the queries.
             keys: the number of keys to compute, counted from the first key; None: all keys.
-            out: a contiguous buffer for the result, of the returned shape.
+            out: a contiguous buffer that has the shape of the result.
         """
         batch, heads, queries, every = self.shape
         chosen: slice | list[int] = rows if isinstance(rows, slice) else slice(None)
@@ -125,7 +125,7 @@ class LazyAttention:
         return out
 
     def content(self, rows: Sequence[int] | None = None) -> Tensor:
-        """Compute query times key, scaled, without mask or bias: ``(batch, head, query, key)``."""
+        """Compute scaled query times key ``(batch, head, query, key)``, without mask or bias."""
         with torch.no_grad(), without_autocast(self.q.device.type):
             return replace(self, mask=None, causal=False).logits(rows)
 
@@ -149,7 +149,8 @@ def without_autocast(device: str) -> AbstractContextManager[object]:
 def shares(logits: Tensor, may_hide: bool) -> Tensor:
     """Apply softmax over the last axis in place. A row in which every logit is -inf becomes all 0.
 
-    Set ``may_hide`` if such rows can occur. A plain softmax would turn them into NaN.
+    ``may_hide`` must be true if a row may consist of -inf only. For such a row, a plain softmax
+    would return NaN.
     """
     hidden = logits.amax(-1, keepdim=True) == -math.inf if may_hide else None
     weights = torch.softmax(logits, -1, out=logits)
@@ -159,12 +160,12 @@ def shares(logits: Tensor, may_hide: bool) -> Tensor:
 
 
 _BUFFER_CELLS = 1 << 21
-"""The maximum number of logits computed at a time: 8 MiB in float32, to stay in a cache."""
+"""The maximum number of logits computed at a time. In float32, 8 MiB of logits fit in a cache."""
 
 _MOST_ROWS = 64
 """The maximum number of queries computed at a time in a causal call.
 
-With more queries, many logits would be computed only to be hidden.
+If more queries are computed at a time, more logits of hidden keys are computed unnecessarily.
 """
 
 _FEW_COLUMNS = 128
@@ -174,20 +175,19 @@ In longer rows, groups of columns are selected first.
 """
 
 _LEAST_ROWS = 8
-"""The minimum number of queries computed at a time. With fewer, the matrix product is slow."""
+"""The minimum number of queries computed at a time. With fewer, matrix products are slow."""
 
 
 def top_of(source: LazyAttention, k: int) -> tuple[Tensor, Tensor, Tensor]:
     """Compute the k largest weights of every row of a call.
 
-    Queries are processed a few at a time. Memory therefore grows with the number of keys, not with
-    the number of queries times keys.
+    Queries are processed a few at a time, so the whole weight matrix is never stored.
 
     Returns:
-        a tuple of three tensors. The first contains the weights ``(batch, head, query, k)``,
-        largest first, in float32 (float64 if the queries are float64). The second contains their
-        keys, with the same shape, int32. The third contains the sum of the other weights, ``(batch,
-        head, query)``. If all keys of a row are hidden, its weights and its sum are 0.
+        the weights ``(batch, head, query, k)`` in decreasing order, the positions of the keys
+        (int32, same shape), and the sum of the other weights ``(batch, head, query)``. Weights and
+        sums are float64 if the queries are float64, otherwise float32. If all keys of a row are
+        hidden, the weights and the sum are 0.
     """
     batch, heads, queries, _ = source.shape
     source = source.exact
@@ -206,7 +206,7 @@ def top_of(source: LazyAttention, k: int) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def top_of_weights(weights: Tensor, k: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the k largest of existing weights ``(..., key)``, in the same form as `top_of`."""
+    """Return the k largest of the given weights ``(..., key)``, in the same form as `top_of`."""
     lead, every = weights.shape[:-1], weights.shape[-1]
     values, keys = largest(weights.reshape(-1, every), k)
     residual = (weights.sum(-1) - values.view(*lead, k).sum(-1)).clamp_min_(0)
@@ -233,7 +233,7 @@ def chunks(source: LazyAttention) -> Iterator[tuple[int, int, Tensor]]:
 
 
 def _batches(source: LazyAttention) -> list[tuple[int, int]]:
-    """Split the batch into parts, so that a few queries of each part fill the buffer."""
+    """Split the batch into parts. `_LEAST_ROWS` queries of a part should fill the buffer."""
     batch, heads, _, keys = source.shape
     size = max(1, _BUFFER_CELLS // max(1, heads * keys * _LEAST_ROWS))
     return [(first, min(first + size, batch)) for first in range(0, batch, size)]
@@ -265,9 +265,10 @@ def _top_of_rows(rows: Tensor, k: int, lse: Tensor | None) -> tuple[Tensor, Tens
 
 
 def largest(rows: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """Return the k largest values of every row and their columns, largest first.
+    """Return the k largest values of every row in decreasing order, and their columns.
 
-    Use this instead of ``torch.topk``. If values are equal, any of them may be selected.
+    Use this function instead of ``torch.topk``, which is slower. If values are equal, any of them
+    may be selected.
     """
     places = _largest_places(rows, k)
     values, order = torch.sort(rows.gather(1, places), dim=1, descending=True)
@@ -277,9 +278,9 @@ def largest(rows: Tensor, k: int) -> tuple[Tensor, Tensor]:
 def _largest_places(rows: Tensor, k: int) -> Tensor:
     """Return the columns of the k largest values of every row, in no particular order.
 
-    Every column belongs to a group. Each of the k largest values is in a group whose maximum is at
-    least as large. The k groups with the largest maxima therefore contain k largest values.
-    Computing the maxima is cheap; selecting among all columns is not.
+    The columns are divided into groups. The k groups with the largest maxima contain the k largest
+    values of all groups. It is therefore enough to search these groups and any columns left over,
+    which is faster than a search of all columns.
     """
     count, columns = rows.shape
     few = max(_FEW_COLUMNS, 4 * k)

@@ -1,8 +1,8 @@
-"""`AttentionProbe` and `step`, with which a model exposes its attention and its equations.
+"""`AttentionProbe` and `step`, which let a model expose its attention and its equations.
 
 A model passes its attention weights through an `AttentionProbe` so that they can be recorded. The
-probe is an identity module, named by its path in ``named_modules()``. A forward hook on the probe
-sees the weights. The model behaves the same with and without the hook.
+probe is an identity module, and its name is its path in ``named_modules()``. A forward hook on the
+probe sees the weights. The model behaves the same with and without the hook.
 
 A model passes its intermediate results through `step` so that its forward pass can be shown as
 equations. Like a probe, `step` returns its input unchanged.
@@ -26,8 +26,8 @@ def step(symbol: str, value: Tensor, description: str = "", *, as_input: bool = 
         symbol: the symbol in the equations, in LaTeX without dollar signs, such as ``h_{attn}``.
         value: the intermediate result, of any shape.
         description: a few words, such as "after the feed-forward network".
-        as_input: whether to show the value as an input instead of an equation. Use this if the
-            description is clearer than the equation, for example for a table of equal words.
+        as_input: whether to show the value as an input instead of an equation. Set ``as_input`` if
+            the description is clearer than the equation.
     """
     for listener in _listeners:
         listener(symbol, value, description, as_input)
@@ -36,7 +36,7 @@ def step(symbol: str, value: Tensor, description: str = "", *, as_input: bool = 
 
 @contextmanager
 def steps_told_to(listener: StepListener) -> Iterator[None]:
-    """Report every `step` of any thread to ``listener`` inside this ``with`` block."""
+    """Inside this ``with`` block, report every `step` call in any thread to ``listener``."""
     global _listeners
     _listeners = (*_listeners, listener)
     try:
@@ -63,9 +63,10 @@ class AttentionProbe(nn.Module):
         """Return ``weights`` unchanged.
 
         Args:
-            weights: weights that sum to 1 along the last axis, or are all 0.
-            content: optionally, the part of the logits from query times key, with the same shape.
-            bias: optionally, the part of the logits from built-in biases, with the same shape.
+            weights: weights that sum to 1 along the last axis; a row may also be all 0.
+            content: the part of the logits that is query times key, in the shape of ``weights``.
+            bias: the part of the logits that comes from built-in biases, in the shape of
+                ``weights``.
         """
         del content, bias  # only the hooks use these
         return weights

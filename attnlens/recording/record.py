@@ -41,7 +41,7 @@ _UNFOLLOWED: Final = (
 )
 
 _FIRST_PRODUCT_NOTE: Final = (
-    "the weights were multiplied several times; values and outputs are those of the first product"
+    "the weights were multiplied several times; values and outputs come from the first product"
 )
 
 
@@ -62,50 +62,51 @@ def record(
 ) -> Iterator[Recording]:
     """Record the attention of a model while the block runs.
 
-    Any torch module works. The recorded weights are the tensor that the model multiplies with the
-    values, after masks, top-k, mixing of heads and dropout. Fused kernels do not expose their
-    weights. Their weights are computed in float32 from the kernel's queries and keys, before
-    dropout. A note names modules whose operations only resemble attention, such as a router of
-    experts. The model's outputs and gradients stay the same to the last bit. Compiled modules run
-    uncompiled. Their outputs agree up to rounding, and a note says so.
+    Any torch module works. The recorded weights are the weights that the model multiplies with the
+    values. Masks, top-k, mixing of heads and dropout have already been applied. Fused kernels do
+    not expose their weights. For these kernels, the weights before dropout are computed in float32
+    from the queries and keys. A note names modules whose operations only resemble attention, such
+    as a router of experts. The model's outputs and gradients stay the same to the last bit.
+    Compiled modules run uncompiled in the block, so their outputs may differ by rounding errors. A
+    note says so.
 
     Only calls in the thread of the block are recorded. The model is not changed. All hooks are
     removed when the block ends, even after an exception.
 
     Args:
-        rows: record only these queries: an integer, a list or a slice; -1 is the last query.
-        top_k: the number of weights to record in each row. The largest weights and the sum of the
-            others are recorded. The whole matrix of weights of a fused kernel is never computed.
+        rows: the positions of the queries to record (an integer, a list or a slice); -1 is the last
+            query.
+        top_k: the number of weights to record in each row. The sum of all other weights of the row
+            is also recorded. For a fused kernel, the whole weight matrix is never stored.
         lazy: for fused kernels, record queries and keys instead of weights. Any row can be computed
             later.
         include: names or patterns of the sites to record, or a function of a name.
         dtype: the precision of the recorded weights, such as ``torch.float16``.
-        to: a folder to create. Records are written there during the run. Open the folder later with
-            `attnlens.load_recording`. The yielded recording is read from the folder when the block
-            ends.
+        to: the path of a new folder, to which records are written during the run. Open the folder
+            later with `attnlens.load_recording`. The yielded recording is read from the folder when
+            the block ends.
         adapters: adapters for modules with custom attention: see `Adapter`, `SoftmaxAdapter`.
         expected: the required number of records at the end of the block.
-        values: also record the values that the weights multiply, as ``record.values``, ``(batch,
-            head, key, width)``, in the model's precision. If heads share values, each head gets a
-            copy.
-        outputs: also record the output of each head, before heads are concatenated and projected,
-            as ``record.outputs``, ``(batch, head, query, width)``. If values and outputs could not
-            be recorded, the record has a note.
+        values: also record the values that the weights multiply. ``record.values`` has the shape
+            ``(batch, head, key, width)`` and the model's precision. If heads share values, each
+            head gets a copy.
+        outputs: also record the output of each head before concatenation and projection.
+            ``record.outputs`` has the shape ``(batch, head, query, width)``. If values and outputs
+            could not be recorded, the record has a note.
 
-    By default, without ``rows``, ``top_k`` and ``lazy``, all weights of a call are recorded. There
-    is one exception: if the weights of a fused kernel would need more than
-    `capture.WHOLE_CALL_BYTES`, only the `capture.DEFAULT_TOP` largest weights of each row are
-    recorded. A note then says so.
+    Without ``rows``, ``top_k`` and ``lazy``, all weights of a call are recorded. If the weights of
+    a fused kernel would need more than `capture.WHOLE_CALL_BYTES`, only the `capture.DEFAULT_TOP`
+    largest weights of each row are recorded, and a note says so.
 
     Yields:
         a `Recording` whose sites are the paths of modules, as in ``named_modules()``. The site of
-        the model itself is the name of its class.
+        the model itself is the name of the model's class.
 
     Raises:
-        RecordingError: options conflict, or do not fit a call (raised during that call).
+        RecordingError: options conflict or do not fit a call.
         NothingRecordedError: no attention was seen.
-        IncompleteRecordingError: attention ran that could not be recorded, the number of records is
-            not ``expected``, or a pattern of ``include`` matched nothing that ran.
+        IncompleteRecordingError: some attention could not be recorded, there are more or fewer than
+            ``expected`` records, or a pattern of ``include`` matched no site that ran.
         InputError: ``to`` cannot be written.
     """
     module_given(model, "record")
@@ -135,7 +136,7 @@ def record(
 
 
 class _RecordingRun(Block):
-    """The state of one ``with`` block: its hooks, and the records that it created."""
+    """The hooks of one ``with`` block, and the records that the block created."""
 
     leave_out = "include"
 
@@ -207,9 +208,8 @@ class _RecordingRun(Block):
 
         Raises:
             NothingRecordedError: there is no record.
-            IncompleteRecordingError: some attention that ran was not recorded, a pattern in
-                ``include`` matched no module that ran, or the number of records differs from the
-                expected number.
+            IncompleteRecordingError: some attention was not recorded, a pattern in ``include``
+                matched no module that ran, or there are more or fewer than ``expected`` records.
         """
         recorded, unseen = self.recorded, self.unseen()
         if not recorded:
@@ -219,7 +219,7 @@ class _RecordingRun(Block):
                 f"{count(len(unseen), 'site')} ran and "
                 f"{'was' if len(unseen) == 1 else 'were'} not recorded: {reasons_of(unseen)}"
             )
-        idle = f"; not run: {some_of(self._idle())}" if self._idle() else ""
+        idle = f"; sites that did not run: {some_of(self._idle())}" if self._idle() else ""
         for pattern in patterns:
             if not any(matches(site, pattern) for site in recorded):
                 raise IncompleteRecordingError(
@@ -234,7 +234,7 @@ class _RecordingRun(Block):
             )
 
     def close(self) -> None:
-        """Finish a block that ended without an error."""
+        """Add notes about the block, and complete the folder if there is one."""
         for record in self._late.values():
             missing = () if _is_whole(record) else (_UNFOLLOWED,)
             self._sink.add(record.replaced(notes=(*record.notes, *missing)))
@@ -281,7 +281,7 @@ class _RecordingRun(Block):
     def _nothing(self, unseen: dict[str, str]) -> str:
         name = type(self.model).__name__
         if unseen:
-            return f"nothing was recorded of {name}: {reasons_of(unseen)}"
+            return f"nothing was recorded for {name}: {reasons_of(unseen)}"
         if idle := self._idle():
             return (
                 f"none of the {len(idle)} attention modules ran ({some_of(idle)}); call the "
@@ -289,7 +289,7 @@ class _RecordingRun(Block):
             )
         if self.seen or self.known:
             has = some_of([*self.seen] or self.known)
-            return f"include= matched no attention of {name}, whose sites are {has}"
+            return f"include= matched no attention of {name}; the attention sites are {has}"
         return self.none_ran()
 
     def _watch_output(self, site: str, module: nn.Module, adapter: Adapter) -> None:
@@ -341,14 +341,14 @@ class _RecordingRun(Block):
 
 
 def _check_product(record: AttentionRecord, values: Tensor, outputs: Tensor) -> None:
-    """Raise a RecordingError unless weights times values equal the outputs."""
+    """Raise a RecordingError if weights times values differ from the outputs."""
     if record.keys is not None or record.rows is not None or record.lazy is not None:
         return
     with without_autocast(values.device.type):
         product = (record.weights.double() @ values.double()).nan_to_num(0.0)
     actual = outputs.double().nan_to_num(0.0)
     scale = float(actual.abs().max()) if actual.numel() else 0.0
-    # The least precise tensor sets the tolerance, because float16 and bfloat16 round coarsely.
+    # The least precise tensor determines the tolerance, because float16 and bfloat16 are imprecise.
     tensors = (record.weights, values, outputs)
     tolerance = 5e-2 if any(tensor.element_size() < 4 for tensor in tensors) else 1e-3
     if not torch.allclose(product, actual, rtol=0, atol=tolerance * max(1, scale)):

@@ -1,4 +1,4 @@
-"""`Recording`, the records of a block by site, and functions that load or build recordings."""
+"""The class `Recording`, and functions that load or build recordings."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class Recording(Mapping[str, AttentionRecord]):
-    """Records by site, in the order in which the sites first ran.
+    """A mapping from sites to records. Sites are in the order in which they first ran.
 
     ``recording[site]`` is the record of a module that ran once. If a module ran several times, use
     ``recording.calls(site)``.
@@ -54,7 +54,7 @@ class Recording(Mapping[str, AttentionRecord]):
         """Return the records of all calls of one module, in order.
 
         Raises:
-            UnknownNameError: no site of that name was recorded.
+            UnknownNameError: no site called ``site`` was recorded.
         """
         if site not in self:
             # UnknownNameError is a KeyError, which Mapping's own methods (such as get) rely on.
@@ -79,12 +79,12 @@ class Recording(Mapping[str, AttentionRecord]):
         )
 
     def records(self) -> tuple[AttentionRecord, ...]:
-        """Return every record, site by site, with the calls of each site in order."""
+        """Return all records, grouped by site. The calls of each site are in order."""
         return tuple(record for calls in self._calls.values() for record in calls)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The notes of all records, each note once."""
+        """The notes of all records without duplicates."""
         return notes_of(self.records())
 
     def __getitem__(self, site: str) -> AttentionRecord:
@@ -108,16 +108,16 @@ class Recording(Mapping[str, AttentionRecord]):
     def labelled(self, **labels: Sequence[str]) -> Recording:
         """Return a copy of the recording with labels on the named axes, such as ``key=words``.
 
-        Labels are added to each axis of that name if the number of labels fits.
+        An axis gets labels if it has the given name and as many positions as there are labels.
 
         Raises:
-            RecordingError: the labels for a name fit no record.
+            RecordingError: for one of the names, no record has a fitting axis.
         """
         records = list(self.records())
         for name, label in labels.items():
             fitting = False
             for number, record in enumerate(records):
-                with suppress(RecordingError):  # another size, or no axis of that name
+                with suppress(RecordingError):  # the size differs, or there is no axis of that name
                     records[number] = record.labelled(**{name: label})
                     fitting = True
             if not fitting:
@@ -180,7 +180,7 @@ _GIVE = "give SITE.q and SITE.k with the axes (batch, head, position, d) or (pos
 
 
 def recording_of_captured(path: str | os.PathLike[str]) -> Recording:
-    """Build a recording from queries and keys that a serving engine captured. Its records are lazy.
+    """Build a recording with lazy records from queries and keys that a serving engine captured.
 
     For every site, the safetensors file contains ``SITE.q`` and ``SITE.k``, and optionally
     ``SITE.mask`` and ``SITE.scale`` (one number). A boolean mask is true for visible keys. A float
@@ -188,8 +188,8 @@ def recording_of_captured(path: str | os.PathLike[str]) -> Recording:
     ``(position, head, d)`` as in a vLLM request.
 
     The file's metadata may set ``causal`` to ``true`` or ``false``. By default, attention is causal
-    if there is no mask and the numbers of queries and keys are equal. The metadata may also set a
-    ``scale`` for all sites. The default is ``1 / sqrt(d)``.
+    if there is no mask and there are as many queries as keys. The metadata may also set a ``scale``
+    for all sites. The default scale is ``1 / sqrt(d)``.
 
     Raises:
         InputError: the file is missing or is not a safetensors file, or its tensors or metadata are
@@ -242,7 +242,9 @@ def _record(
     except (RuntimeError, TypeError, ValueError):
         scale = math.nan
     if not math.isfinite(scale):
-        raise refuse("the scale is not a number", "give a number, or leave it out for 1 / sqrt(d)")
+        raise refuse(
+            "the scale is not a number", "give a number, or omit the scale to use 1 / sqrt(d)"
+        )
     causal = metadata.get("causal", str(mask is None and shape[2] == shape[3])).lower()
     if causal not in ("true", "false"):
         raise refuse(f"causal is {causal!r}", "give true or false")
@@ -252,8 +254,8 @@ def _record(
 
 
 _CAPTURED = (
-    "computed from captured queries and keys; changes that the engine made to "
-    "the weights are unknown"
+    "computed from captured queries and keys; if the engine changed the weights, "
+    "the changes are not included"
 )
 
 

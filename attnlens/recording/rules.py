@@ -1,7 +1,8 @@
-"""Rules for the axes of an operator's result, by the name of the operator in ``torch.ops.aten``.
+"""Functions that compute the axes of an operator's result from the axes of the arguments.
 
-Matrix products and softmax are not among them: see `attnlens.recording.follower`. Any other
-operator without a rule is treated as element-wise.
+`RULES` maps operator names in ``torch.ops.aten`` to these functions. Matrix products and softmax
+have no rule, because `attnlens.recording.follower` handles them. Any other operator without a rule
+is treated as element-wise.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ def _unsqueezed(operation: OperatorCall) -> Axes:
 
 
 def _squeezed(operation: OperatorCall) -> Axes:
-    """Merge an axis of one position into a neighbour, so that no side of a pair is lost."""
+    """Merge an axis of size 1 into a neighbouring axis, so that no side of a pair is lost."""
     axes, source = operation.axes, operation.args[0]
     dims = _places(operation.argument(1, "dim"), source.dim())
     dimensions: list[Dimension] = []
@@ -143,7 +144,7 @@ def _reduced(operation: OperatorCall) -> Axes:
 
 
 def _places(dims: Any, size: int) -> set[int]:
-    """Return the dimensions as a set of numbers from 0. None means all dimensions."""
+    """Convert dimensions to a set of non-negative numbers. None means all dimensions."""
     if dims is None:
         return set(range(size))
     many = dims if isinstance(dims, list | tuple) else [dims]
@@ -179,7 +180,8 @@ def _indexed(operation: OperatorCall) -> Axes:
 def _scattered(operation: OperatorCall) -> Axes:
     """Return the axes of a tensor after values were written at indices.
 
-    If the values belong to a pair, the pair is marked as a selection of the best keys.
+    If the values belong to a pair, the pair is marked as ``chosen``, as for a selection of the best
+    keys.
     """
     axes, shape = operation.axes, operation.shape
     dim = operation.args[1] % max(1, len(shape))
@@ -206,7 +208,7 @@ def _made_like(operation: OperatorCall) -> Axes:
 def _convolved(operation: OperatorCall) -> Axes:
     axes, kernel = operation.axes, operation.args[1]
     if any(size > 1 for size in kernel.shape[2:]):
-        # A kernel of size 1 only mixes channels, for example heads, so pairs are kept then.
+        # A kernel of size 1 only mixes channels, such as heads. In that case, pairs are kept.
         axes = axes.plain()
     dimensions = list(by_position(axes.dimensions, operation.shape))
     channels = 1 - kernel.dim()
@@ -245,7 +247,7 @@ RULES: Final[dict[str, Rule]] = {
 
 
 def axes_after(rule: Rule, operation: OperatorCall) -> Axes:
-    """Return the axes of an operator's first result by its rule; new axes if the rule fails."""
+    """Apply a rule to an operator call, and return the axes; new axes if the rule fails."""
     try:
         axes = rule(operation)
     except (AttributeError, IndexError, TypeError, ValueError):

@@ -1,10 +1,10 @@
 """Write recordings to safetensors files, and read them back.
 
-A file contains the tensors of its records. Its metadata contain the format, the version of
-attnlens, and one JSON entry per record. Each entry gives the name of the tensor of each part.
-Records that share a tensor, such as a mask, therefore share it in the file too. A lazy record is
-saved as its queries and keys. `record(to=...)` writes a folder of such files with an index while
-the model runs.
+A file contains the tensors of its records. The file's metadata contain the format, the version of
+attnlens, and one JSON entry per record. Each entry lists the parts of a record and the names of
+their tensors. A tensor that several records share, such as a mask, is stored only once. A lazy
+record is saved as its queries and keys. `record(to=...)` writes a folder of such files with an
+index while the model runs.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from attnlens.recording.axes import Axis, broadcasts
 from attnlens.recording.lazy import LazyAttention
 
 Entry = dict[str, Any]
-"""The fields of a record except tensors, as stored in a file's metadata and a folder's index."""
+"""The fields of a record except tensors, in the form used in metadata and in the index."""
 
 _NEWEST: Final = 2
 _FORMAT: Final = f"attnlens recording {_NEWEST}"
 _LAZY: Final = "lazy."
-"""The prefix before the names of the parts of a lazy record, such as ``lazy.q``."""
+"""Names of parts of a lazy record start with this prefix, as in ``lazy.q``."""
 _INDEX: Final = "recording.json"
-"""The index of a folder. It has the format, and the name and the entries of each part."""
+"""The index file of a folder, with the format, the notes, and the entries of each file."""
 _PART: Final = re.compile(r"part-[0-9]{5,9}\.safetensors")
 _MAX_EXPANSION: Final = 1 << 16
 """The largest accepted factor by which a stored tensor is expanded.
@@ -54,9 +54,10 @@ _DAMAGE: Final = (
 
 
 def tensors_of(record: AttentionRecord) -> dict[str, Tensor]:
-    """Return every tensor of a record by the name of its part.
+    """Return a dict from part names to the tensors of a record.
 
-    The parts of a lazy record are ``lazy.q``, ``lazy.k`` and so on. Its weights are not computed.
+    The parts of a lazy record are ``lazy.q``, ``lazy.k`` and so on. The weights of a lazy record
+    are not computed.
     """
     parts = {
         field.name: getattr(record, field.name)
@@ -110,7 +111,7 @@ def record_of(entry: Entry, tensors: Mapping[str, Tensor]) -> AttentionRecord:
     if values.get("rows") is not None:
         values["rows"] = tuple(values["rows"])
     numbers = (values["call"], *(values.get("rows") or ()))
-    _demand(all(map(_is_count, numbers)), "a call or a row is not a whole number from 0")
+    _demand(all(map(_is_count, numbers)), "a call or row number is not one of 0, 1, 2, ...")
     if values.get("lazy") is not None:
         values["lazy"] = _lazy(values["lazy"], tensors)
         # The queries are a placeholder for the weights, which would be costly to compute here.
@@ -151,8 +152,8 @@ def read_part(
 ) -> list[AttentionRecord]:
     """Read the records of one file.
 
-    ``entries`` must be exactly those returned by `write_part`. Without ``entries``, the entries in
-    the file's metadata are used.
+    ``entries`` must be exactly the entries that `write_part` returned. Without ``entries``, the
+    entries in the file's metadata are used.
 
     Raises:
         InputError: the file is missing, is not a recording, is damaged, or has a later format.
@@ -180,10 +181,10 @@ def read_part(
 
 
 def read_folder(path: str | os.PathLike[str]) -> list[AttentionRecord]:
-    """Read the records of a folder. The data of a tensor are read from its file when they are used.
+    """Read the records of a folder. The data of a tensor are read when the tensor is first used.
 
     Raises:
-        InputError: the folder contains no recording, a damaged one, or one from a later version of
+        InputError: the folder is not a recording, is damaged, or was written by a later version of
             attnlens.
     """
     folder = Path(path)
@@ -210,14 +211,14 @@ def read_folder(path: str | os.PathLike[str]) -> list[AttentionRecord]:
 
 
 _PART_BYTES: Final = 64 << 20
-"""The size of the collected records at which they are written to a new file, in bytes."""
+"""Collected records are written to a new file when they reach this size in bytes."""
 
 
 class Stream:
     """Writes records to a folder. The folder gets its final name when it is complete.
 
     Raises:
-        InputError: the name already exists, or the enclosing folder does not.
+        InputError: the name already exists, or the enclosing folder does not exist.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -320,7 +321,7 @@ def _unexpanded(value: Tensor) -> Tensor:
 
 
 def _expanded(value: Tensor, shape: Sequence[int] | None) -> Tensor:
-    """Expand a stored tensor to its original shape, after checking the shape from the file."""
+    """Check the shape that is stored in the file, and expand the tensor to this shape."""
     if shape is None:
         return value
     claimed = math.prod(shape)
@@ -340,7 +341,7 @@ class _Places:
         self._storages: set[tuple[object, ...]] = set()
 
     def name_of(self, value: Tensor, name: str) -> str:
-        """Return the name of a tensor in the file. A new tensor is stored as ``name``."""
+        """Return the name of a tensor in the file. If the tensor is new, store it as ``name``."""
         storage = value.untyped_storage()
         storage_key = (value.device, storage.data_ptr())
         layout = (*storage_key, value.storage_offset(), value.shape, value.stride(), value.dtype)
@@ -406,7 +407,7 @@ def _lazy(entry: Entry, tensors: Mapping[str, Tensor]) -> LazyAttention:
 
 
 def _check(record: AttentionRecord) -> None:
-    """Check properties that every recorded record has, because a file can violate them."""
+    """Check properties that hold for every new record but may not hold for a record from a file."""
     shape = record.shape
     for name in ("content", "bias"):
         part = getattr(record, name)
@@ -436,7 +437,7 @@ def _check(record: AttentionRecord) -> None:
     _demand(_is_count(count) and len(shape) > 0, f"the key count {count!r} is not a number")
     _demand(
         (count or 0) <= _MAX_EXPANSION * max(1, keys.shape[-1] if keys.dim() else 1),
-        f"{count} keys are claimed, far more than are stored",
+        f"{count} keys are claimed, but far fewer are stored",
     )
     _demand(
         not keys.is_floating_point()

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from attnlens.errors import AttnlensError, RecordingError
 
 ByName: TypeAlias = dict[str, Any]
-"""The keyword arguments of a module or a torch function, by name."""
+"""The keyword arguments of a module or a torch function."""
 
 Which = str | Sequence[str] | Callable[[str], bool]
 """A choice of sites: names, patterns of names, or a function of a name."""
@@ -34,13 +34,13 @@ _COMPILED = "_orig_mod"
 class Sites:
     """The names of a model's modules, as in ``named_modules()``.
 
-    The root module is called by the name of its class, because its name in ``named_modules()`` is
-    empty. Names do not include the wrapper that ``torch.compile`` puts around a module. ``names``
-    maps the id of a module to its name.
+    The root module has an empty name in ``named_modules()``, so the name of its class is used.
+    Names do not include the wrapper that ``torch.compile`` puts around a module. ``names`` maps the
+    id of a module to its name.
 
-    The site of a call is found in the stack frames: it is the innermost function whose first
-    argument is a module of this model. A hook on every module would give the same result, but it
-    would slow down every call and disable the fused kernels of torch's encoder layers.
+    To find the site of a call, the stack frames are searched for the innermost function whose first
+    argument is a module of this model. A hook on every module would give the same result, but would
+    slow down every call and disable the fused kernels of torch's encoder layers.
     """
 
     def __init__(self, model: nn.Module) -> None:
@@ -62,7 +62,7 @@ class Sites:
     def running(self, frame: FrameType | None) -> tuple[str, nn.Module] | None:
         """Return the innermost running module of this model, or None if none is running.
 
-        A softmax or dropout module counts as part of the module that calls it.
+        A softmax or dropout module counts as part of the calling module.
         """
         while frame is not None:
             code = frame.f_code
@@ -86,7 +86,7 @@ def module_given(model: Any, asker: str, error: type[AttnlensError] = RecordingE
 
 
 def local_of(frame: FrameType, name: str) -> Any:
-    """Return one local variable of a running function; None if it does not exist."""
+    """Return the local variable ``name`` of a running function; None if it does not exist."""
     local = frame.f_locals
     value = local.get(name)
     if type(local) is dict and local is not frame.f_globals:
@@ -99,10 +99,10 @@ def local_of(frame: FrameType, name: str) -> Any:
 def sites_meant(
     option: str, which: Which | None, error: type[AttnlensError] = RecordingError
 ) -> tuple[tuple[str, ...] | None, Callable[[str], bool]]:
-    """Return the patterns in ``which``, and a function that tests the name of a site.
+    """Return the patterns in ``which``, and a function that tests whether a site is selected.
 
-    If ``which`` is a function, there are no patterns. If it is None, the patterns are None, and
-    every site passes. If ``which`` is none of these, ``error`` is raised.
+    If ``which`` is a function, the patterns are empty. If ``which`` is None, the patterns are None,
+    and every site is selected. For any other type of value, ``error`` is raised.
     """
     if which is None:
         return None, lambda _: True
@@ -137,8 +137,8 @@ class Adapter(Protocol):
         with record(model, adapters=[Mine()]) as recording:
             model(x)
 
-    If several adapters match a module, the first in the list is used. Nothing else is recorded
-    inside that module.
+    If several adapters match a module, the first one in the list is used. Other attention inside a
+    matched module is not recorded.
     """
 
     def matches(self, module: nn.Module) -> bool:
@@ -158,7 +158,7 @@ class Adapter(Protocol):
 
 
 class SoftmaxAdapter:
-    """An adapter that declares modules as attention.
+    """An adapter that declares the named modules to be attention.
 
     ::
 
@@ -166,10 +166,9 @@ class SoftmaxAdapter:
             model(x)
 
     Attention is recognised without an adapter if the model computes weights from queries and keys,
-    and multiplies values by these weights. Other normalised weights may not be attention, for
-    example in a router or a learnt pooling. They are recorded if the module is called attention or
-    named by an adapter. Otherwise, a note names the module. `attnlens.intervene` accepts these
-    adapters too.
+    and multiplies values by these weights. Other normalised weights are recorded only if the module
+    is called attention or named by an adapter, because they may belong to a router or a learnt
+    pooling. Otherwise, a note names the module. `attnlens.intervene` accepts these adapters too.
 
     Args:
         sites: names of modules, as in ``named_modules()``, or patterns (``*``, ``?``).
@@ -194,7 +193,7 @@ AnyAdapter = Adapter | SoftmaxAdapter
 def adapters_of(value: Any, kind: Any, error: type[AttnlensError], remedy: str) -> list[Any]:
     """Return the adapters as a list. ``value`` is None, one adapter or a list of adapters.
 
-    If an adapter is not of this ``kind``, ``error`` is raised, and its message ends with
+    If an adapter is not an instance of ``kind``, ``error`` is raised. The message ends in
     ``remedy``.
     """
     many = [] if value is None else list(value) if isinstance(value, list | tuple) else [value]

@@ -1,7 +1,8 @@
 """Time steps as labels for the attention of forecasting models.
 
 ``t`` is the first forecast step, and ``t-1`` is the last known step. ``t-3`` is three steps before
-the first forecast, a lag of 3. The label of a patch is its first and last step, ``t-16..t-9``::
+the first forecast step, so its lag is 3. The label of a patch gives its first and last step, such
+as ``t-16..t-9``::
 
     with attnlens.record(model, adapters=ForecastAttention()) as recording:
         model(x)
@@ -23,7 +24,7 @@ _FUSION: Final = "InterpretableMultiHeadAttention"
 _SPARSE: Final = "InformerProbSparseAttention"
 
 ACTIVE: Final = (
-    "only the queries that the model considers most active attend, and each head has different ones"
+    "each head computes attention only for the queries that the head ranks as most active"
 )
 
 Span = tuple[int, int]
@@ -33,8 +34,8 @@ Labels = dict[str, tuple[str, ...]]
 class ForecastAttention:
     """An adapter for forecasting models that compute attention in their own code.
 
-    It covers the heads of pytorch-forecasting's temporal fusion transformer (Lim et al. 2021) and
-    the sparse attention of Hugging Face's Informer (Zhou et al. 2021). PatchTST and the
+    The adapter covers the heads of pytorch-forecasting's temporal fusion transformer (Lim et al.
+    2021) and the sparse attention of Hugging Face's Informer (Zhou et al. 2021). PatchTST and the
     TimeSeriesTransformer need no adapter. See `attnlens.recording.Adapter`.
     """
 
@@ -55,7 +56,7 @@ def steps(past: int, ahead: int = 0) -> tuple[str, ...]:
 
 
 def patches(context: int, length: int, stride: int) -> tuple[str, ...]:
-    """Return the labels of the patches of the last ``context`` known steps.
+    """Divide the last ``context`` known steps into patches, and return the labels.
 
     The last patch ends at ``t-1``.
     """
@@ -96,28 +97,28 @@ def with_steps(recording: Recording, model: nn.Module) -> Recording:
         notes = [ACTIVE] if "active 1" in labels["query"] else []
         if kind in ("time_series_transformer", "informer"):
             lags = ", ".join(map(str, config.lags_sequence))
-            notes.append(f"the token of a step contains the values {lags} steps before it")
+            notes.append(f"the token of each step contains the values from {lags} steps earlier")
         record = record.replaced(notes=(*record.notes, *notes))
         labelled.append(record.labelled(**labels))
     return Recording(labelled)
 
 
 def _of_fusion(record: AttentionRecord, model: nn.Module, config: Any) -> Labels:
-    """Return the labels of forecast steps, which attend to all known steps and to each other."""
+    """Return labels: queries are forecast steps, and keys are all known and forecast steps."""
     del model, config
     *_, queries, keys = record.sizes
     n_known = keys - queries
     if record.keys is None and not bool(record.weights[..., n_known - 1].any(2).any(1).all()):
         raise RecordingError(
             f"{record.site}: the series of the batch have different lengths and are "
-            "padded, so a position is not the same step in all of them; record series "
-            "of one length together"
+            "padded, so a position is not the same step in every series; record series "
+            "of equal length together"
         )
     return {"query": steps(0, queries), "key": steps(n_known, queries)}
 
 
 def _of_steps(record: AttentionRecord, model: nn.Module, config: Any) -> Labels:
-    """Return the labels of an encoder of known steps, and of a decoder that starts at ``t``."""
+    """Return labels: an encoder reads known steps, and a decoder starts at ``t``."""
     *_, queries, keys = record.sizes
     *above, _, number, attention = record.site.split(".")
     if not above:
@@ -152,11 +153,11 @@ def _of_patches(record: AttentionRecord, model: nn.Module, config: Any) -> Label
 
 
 def _distilled(spans: list[Span]) -> Iterator[Span]:
-    """Yield the spans of steps that remain after Informer's convolution and pooling.
+    """Yield the spans of the positions after Informer's convolution and pooling.
 
-    Every second position remains, and also covers two positions on each side. The convolution is
-    circular, so the first and last positions also include a little of each other. The labels do not
-    show this.
+    Every second position is kept. The new span of a position also covers two positions to the left
+    and two to the right. The convolution is circular, so the first and last positions also exchange
+    information. The labels do not show this exchange.
     """
     last = len(spans) - 1
     for index in range(0, len(spans), 2):

@@ -1,15 +1,14 @@
 """Follow the axes of tensors through the operators of a model.
 
-Every dimension of a tensor is a list of axes. A reshape splits and joins axes. A matrix product
-passes on axes of its two operands.
+Every dimension of a tensor is described by a list of axes. A reshape splits and joins axes. The
+result of a matrix product takes axes from both operands.
 
-A tensor of attention weights has one axis from the queries and one axis from the keys. This stays
-true after masks, softmax, top-k and mixing of heads. The two axes are marked as a `Pair` when
-queries and keys are multiplied, added or compared. The marks remain until a product with values
-sums over the keys.
+A tensor of attention weights has one axis from the queries and one axis from the keys, even after
+masks, softmax, top-k and mixing of heads. The two axes are marked as a `Pair` when queries and keys
+are multiplied, added or compared. The marks remain until a product with values sums over the keys.
 
 `attnlens.recording.rules` defines how each operator changes axes. A `Plan` stores the axes of one
-call of a model, so that the next call need not compute them again.
+call of a model, so that the next call can reuse the axes.
 """
 
 from __future__ import annotations
@@ -31,11 +30,11 @@ class Pair:
 
     Attributes:
         sizes: the number of positions on each side.
-        origin: how the groups were combined: ``"product"`` (a product of matrices), ``"learnt"`` (a
-            product with a parameter), ``"element-wise"``, or ``"softmax"`` (a softmax of a single
-            tensor).
+        origin: the operation that combined the groups. The value is ``"product"`` (a product of
+            matrices), ``"learnt"`` (a product with a parameter), ``"element-wise"``, or
+            ``"softmax"`` (a softmax of a single tensor).
         normalised: the sides over which the entries were normalised to sum to 1.
-        chosen: whether each entry became a weight separately, for example by a sigmoid or a
+        chosen: whether each entry became a weight on its own, for example through a sigmoid or a
             selection of the best keys.
         dropped: whether dropout was applied to the entries.
         used: whether the weights of the pair were multiplied with values.
@@ -56,15 +55,15 @@ class Pair:
 
 @dataclass(slots=True, eq=False)
 class TracedAxis:
-    """One axis. All tensors that have the axis share this object.
+    """One axis. If tensors have an axis in common, they share one object.
 
     Attributes:
-        feature: whether the axis counts features, experts or heads, and not positions of the input.
-            Such an axis comes from a parameter.
+        feature: whether the axis runs over features, experts or heads, not over the input. Most
+            feature axes come from parameters.
         parent: the axis from which a reshape split this axis.
-        pair: the pair to which this axis belongs, as ``side`` 0 or 1.
+        pair: the pair of which this axis is a side; ``side`` is 0 or 1.
         origin: the same axis before it became a side of a pair.
-        copied: whether all positions hold the same values, as after ``expand``.
+        copied: whether all positions have the same values, as after ``expand``.
     """
 
     size: int
@@ -76,7 +75,7 @@ class TracedAxis:
     copied: bool = False
 
     def resized(self, size: int) -> TracedAxis:
-        """Return the axis with another number of positions, as after slicing or concatenation."""
+        """Return a copy of the axis with ``size`` positions, as after slicing or concatenation."""
         if size == self.size:
             return self
         return self._made(size, self.parent)
@@ -98,7 +97,7 @@ class TracedAxis:
         return self.origin or self
 
     def splits_with(self, other: TracedAxis) -> bool:
-        """Whether a reshape split both axes from one axis, such as heads and their features."""
+        """Whether a reshape split one axis into both axes, such as heads and their features."""
         return self.parent is not None and self.parent is other.parent
 
 
@@ -110,14 +109,15 @@ class Axes:
     """The axes of one tensor.
 
     Attributes:
-        dimensions: for each dimension its axes, outermost first.
+        dimensions: the axes of each dimension, with the outermost axis first.
         constant: whether the tensor depends only on parameters and buffers.
-        exponential: whether the tensor holds exponentials of logits, not yet divided by their sum.
-        log_sum: whether the tensor holds logarithms of weights or of sums of exponentials.
-        total: whether the tensor holds sums, such as the denominators of weights.
+        exponential: whether the tensor contains exponentials of logits before the division by their
+            sum.
+        log_sum: whether the tensor contains logarithms of weights or of sums of exponentials.
+        total: whether the tensor contains sums, such as the denominators of weights.
         random: whether the tensor was drawn at random, as for a dropout mask.
-        pairs: the pairs of which the tensor has at least one side.
-        pending: the element-wise product of weights and values that is not yet summed, if any.
+        pairs: the pairs that have at least one side among the axes of the tensor.
+        pending: an element-wise product of weights and values before the sum over keys, if any.
     """
 
     dimensions: tuple[Dimension, ...]
@@ -145,7 +145,7 @@ class Axes:
         return Axes.of(dimensions, pending=self.pending, **flags)
 
     def as_sides(self, pair: Pair, sides: Mapping[int, int]) -> Axes:
-        """Return the axes with dimensions marked as sides of a pair: ``{dimension: side}``."""
+        """Mark dimensions as sides of ``pair``. ``sides`` maps a dimension to its side, 0 or 1."""
         dimensions = list(self.dimensions)
         for dim, side in sides.items():
             axes = dimensions[dim] or (TracedAxis(1),)
@@ -185,7 +185,7 @@ def size_of(axes: Iterable[TracedAxis]) -> int:
 def reshaped(dimensions: Sequence[Dimension], shape: Sequence[int]) -> tuple[Dimension, ...]:
     """Return the dimensions after a reshape, which splits and joins axes in C order.
 
-    An axis of one position moves to the next dimension of size 1, or joins its neighbour.
+    An axis of size 1 moves to the next dimension of size 1, or joins its neighbour.
     """
     left = [axis for dimension in dimensions for axis in dimension][::-1]
     if size_of(left) != math.prod(shape) or not math.prod(shape):
@@ -219,7 +219,7 @@ def reshaped(dimensions: Sequence[Dimension], shape: Sequence[int]) -> tuple[Dim
 
 
 def by_position(dimensions: Sequence[Dimension], shape: Sequence[int]) -> tuple[Dimension, ...]:
-    """Return the dimensions after an operator that changed only their sizes, not their number."""
+    """Return the dimensions after an operator that kept the number of dimensions."""
     return tuple(
         dimension
         if size_of(dimension) == size
@@ -232,7 +232,7 @@ def by_position(dimensions: Sequence[Dimension], shape: Sequence[int]) -> tuple[
 
 @dataclass(slots=True)
 class _Storage:
-    """The known axes of the tensors that share one block of memory, by their layout."""
+    """The axes of tensors that share one block of memory. ``layouts`` maps layouts to axes."""
 
     reference: weakref.ref[Any]
     constant: bool = False
@@ -279,9 +279,9 @@ class Tracker:
             storage.layouts[_layout(tensor)] = axes
 
     def written(self, tensor: Tensor, axes: Axes) -> None:
-        """Note that an operator changed a tensor in place.
+        """Store the new axes of a tensor that an operator changed in place.
 
-        All tensors that share its memory change too.
+        All tensors that share the memory change too.
         """
         storage = self._storage(tensor)
         if storage is None:
@@ -327,13 +327,13 @@ def _layout(tensor: Tensor) -> tuple[Any, ...]:
 def chosen(parts: Sequence[Axes]) -> Axes:
     """Return the axes of the most informative operand.
 
-    Weights are preferred to other tensors, and inputs to constants.
+    Weights are preferred to other tensors, and inputs are preferred to constants.
     """
     return max(parts, key=_information)
 
 
 def _information(axes: Axes) -> tuple[int, bool, bool]:
-    """Return a sort key, which is larger for operands that say more about their result."""
+    """Return a sort key that ranks weights above other tensors, and inputs above constants."""
     pair = axes.weights_of
     return 0 if pair is None else 1 + pair.is_made, bool(axes.pairs), not axes.constant
 
@@ -345,8 +345,8 @@ def broadcast(
 ) -> Axes:
     """Return the axes of an element-wise result.
 
-    Each dimension comes from an operand that has all of its positions. If each of two tensors has a
-    dimension that the other lacks, these dimensions become a `Pair`.
+    Each dimension is taken from an operand with the full size. If two tensors are broadcast along
+    different dimensions, these dimensions become a `Pair`.
     """
     ordered = sorted(operands, key=lambda operand: _information(operand[0]), reverse=True)
     pairs = [axes.weights_of for axes, _ in ordered]
@@ -405,8 +405,9 @@ class _Step:
 class Plan:
     """The operators of one call of a model, in order, with the axes of their results.
 
-    The stored axes are used while the next call runs the same operators with results of the same
-    shapes. At the first difference, the plan is discarded. The call after that creates a new plan.
+    The stored axes are used as long as the next call runs the same operators with results of the
+    same shapes. At the first difference, the plan is discarded. The following call creates a new
+    plan.
     """
 
     def __init__(self) -> None:
@@ -431,13 +432,13 @@ class Plan:
         return plan
 
     def end(self) -> None:
-        """Stop using or filling the plan after the model's call has returned."""
+        """Stop using or filling the plan. Called when the model returns."""
         self._is_kept = self._is_written = False
 
     def knows(
         self, func: Any, args: tuple[Any, ...], kwargs: Any, output: Any, tracker: Tracker
     ) -> bool:
-        """Return whether the plan knows the result's axes. If so, store them in the tracker."""
+        """Return whether the plan knows the result's axes. Known axes are stored in ``tracker``."""
         if not self._is_kept:
             return False
         step = self._steps[self._place] if self._place < len(self._steps) else None
@@ -481,7 +482,7 @@ class Plan:
 
 
 _plans: Final = threading.local()
-"""The plans of this thread, by model."""
+"""The plans of the current thread: ``_plans.by_model`` maps each model to its plan."""
 
 
 def _shape_of(output: Any) -> torch.Size | None:
@@ -489,7 +490,7 @@ def _shape_of(output: Any) -> torch.Size | None:
 
 
 def _rest_of(args: tuple[Any, ...]) -> tuple[Any, ...] | None:
-    """Return the arguments other than tensors; None if an argument is a list of tensors."""
+    """Return the arguments that are not tensors; None if an argument is a list of tensors."""
     rest = tuple(part for part in args if not isinstance(part, Tensor))
     for part in rest:
         if isinstance(part, list | tuple) and any(isinstance(part, Tensor) for part in part):

@@ -1,4 +1,4 @@
-"""Small, exact reference models, and `one_thread`, which makes their results reproducible."""
+"""Small, exact reference models, and `one_thread`, which makes the models' results reproducible."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from contextlib import contextmanager
 def one_thread() -> Iterator[None]:
     """Limit torch to one thread, and restore the previous number of threads afterwards.
 
-    These models are small, so starting threads costs more time than it saves. Sums over several
-    threads can also differ in their last digits, and repeated runs should give the same result.
+    These models are so small that several threads would be slower than one. With several threads,
+    the last digits of sums can also differ between runs, so results would not be reproducible.
     """
     import torch
 

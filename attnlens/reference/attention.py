@@ -1,6 +1,6 @@
 """Scaled dot-product attention: pure functions, a layer, and the reference model ``attention``.
 
-If every key is hidden from a query, all attention weights of the query are 0, not NaN.
+If every key is hidden from a query, all attention weights of the query are 0 instead of NaN.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def attention_weights(
         key: the keys, ``(..., key, d_k)``.
         hidden: a boolean mask, broadcastable to ``(..., query, key)``; true if the key is hidden.
         bias: a term added to the logits, broadcastable to ``(..., query, key)``.
-        scale: the factor of the dot products; ``1/√d_k`` by default.
+        scale: the factor by which the dot products are multiplied; ``1/√d_k`` by default.
 
     Returns:
         Attention weights, ``(..., query, key)``. Each row sums to 1, or is all 0 if every key is
@@ -90,7 +90,7 @@ class MultiHeadAttention(nn.Module):
         d_k: the width of one head's queries and keys; ``d / heads`` by default.
         d_v: the width of one head's values; ``d_k`` by default.
         d_context: the width of ``C``; ``d`` by default.
-        causal: whether a query sees only the keys up to its own position.
+        causal: whether to hide the keys that come after a query.
         project: whether to apply ``W_O``; if not, the width of the output is ``heads · d_v``.
 
     Raises:
@@ -171,7 +171,7 @@ class MultiHeadAttention(nn.Module):
     ) -> Tensor:
         """Compute the output of `forward` from queries, keys and values.
 
-        In a causal layer, the last query has the position of the last key.
+        In a causal layer, the last query and the last key have the same position.
 
         Args:
             queries: ``(..., head, query, d_k)``.
@@ -201,10 +201,7 @@ def matrix(inputs: int, outputs: int) -> nn.Parameter:
 
 
 def _later(queries: int, keys: int, device: torch.device) -> Tensor:
-    """Return a mask ``(query, key)`` that is true if the key comes after the query.
-
-    The last query has the position of the last key.
-    """
+    """Return a mask of later keys. The last query and the last key have the same position."""
     places = torch.arange(keys, device=device)
     return places > places[keys - queries :, None]
 
@@ -212,7 +209,7 @@ def _later(queries: int, keys: int, device: torch.device) -> Tensor:
 _WIDTH: Final = 4
 _HEADS: Final = 2
 _SHARPNESS: Final = 3.0
-"""The factor of the queries. It makes a row attend mainly to similar rows."""
+"""The factor in ``W_Q``. A large factor makes a row attend mainly to similar rows."""
 
 _MAX_ROWS: Final = 512
 _REMEDY: Final = (
@@ -221,11 +218,12 @@ _REMEDY: Final = (
 
 
 def attention_by_hand(path: Path | None = None) -> LoadedModel:
-    """Return the reference model ``attention``: two heads of width two, with weights set by hand.
+    """Return the reference model ``attention``: two heads of width 2, with weights set by hand.
 
-    ``W_Q`` is three times the identity matrix; ``W_K``, ``W_V`` and ``W_O`` are the identity. In
-    each head, a row therefore attends to rows with a similar direction, and its output is close to
-    the mean of those rows. The argument ``path`` is ignored, because this model has no checkpoints.
+    ``W_Q`` is three times the identity matrix; ``W_K``, ``W_V`` and ``W_O`` are identity matrices.
+    In each head, a row therefore attends mainly to rows with a similar direction. The output for a
+    row is close to the mean of these similar rows. ``path`` is ignored, because this model has no
+    checkpoints.
     """
     del path
     module = MultiHeadAttention(_WIDTH, _HEADS)
@@ -237,7 +235,7 @@ def attention_by_hand(path: Path | None = None) -> LoadedModel:
 
 
 def read_rows(model: LoadedModel, text: str) -> ModelInput:
-    """Read an input such as ``1,0,0,1;0,1,0,1``: a semicolon separates two rows.
+    """Read rows of numbers such as ``1,0,0,1;0,1,0,1``, in which semicolons separate the rows.
 
     Raises:
         InputError: a row contains something other than finite numbers, a row has the wrong width,
@@ -270,5 +268,5 @@ def _written(text: str, width: int) -> torch.Tensor:
             )
         rows.append(row)
     if len(rows) > _MAX_ROWS:
-        raise InputError(f"{len(rows)} rows are more than attnlens prints", remedy=_REMEDY)
+        raise InputError(f"{len(rows)} rows are too many to print", remedy=_REMEDY)
     return torch.tensor(rows)

@@ -1,7 +1,7 @@
 """The catalogue of reference models: the purpose, the source and the input format of each model.
 
-An entry refers to its functions as ``"module:function"``, so listing the models does not import
-them. The models in this file do not depend on a domain. Each domain adds its own models.
+An entry names each function as ``"module:function"``, so listing the models does not import the
+functions. The models in this file are not specific to a domain. Each domain adds its own models.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class ModelInput:
         inputs: the positional arguments of the model.
         names: the symbols of the tensors in ``inputs``. If ``names`` is empty, the only tensor has
             the symbol ``x``.
-        axes: the axis names of each input (by symbol) and of parameters (by name).
+        axes: a mapping from an input's symbol or a parameter's name to axis names.
         labels: the labels along each named axis, such as ``{"token": ("3", "1", "4")}``.
         batched: whether the first axis of every input is a batch of size 1.
         caption: one line that describes the input.
@@ -48,7 +48,7 @@ class ModelInput:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoadedModel:
-    """A model in evaluation mode, and other data needed to read its input, such as vocabularies."""
+    """A model in evaluation mode, and the data for reading an input, such as vocabularies."""
 
     module: nn.Module
     context: Any = None
@@ -60,12 +60,12 @@ class ReferenceModel:
 
     Attributes:
         source: the paper and the section that describe the model.
-        written: a short description of the format of INPUT, the command-line argument.
-        load: a function ``(path or None) -> LoadedModel``. For ``None``, it loads the included
-            model.
+        written: the format of the command-line argument INPUT, in a few words.
+        load: a function ``(path or None) -> LoadedModel``. If the path is ``None``, the function
+            loads the model included in attnlens.
         read: a function ``(loaded, text or None, **options) -> ModelInput``. If the text is
-            ``None``, it returns an example input.
-        kind: the kind stored in the model's checkpoints; ``""`` if it has no checkpoints.
+            ``None``, the function returns an example input.
+        kind: the value of ``kind`` in the model's checkpoints; ``""`` if there are no checkpoints.
         example: an example INPUT; ``None`` if the function `read` chooses the example.
         options: the names of further command-line options that define the input.
     """
@@ -82,7 +82,7 @@ class ReferenceModel:
     options: tuple[str, ...] = ()
 
     def loaded(self, path: Path | None = None) -> LoadedModel:
-        """Load the model from a checkpoint, or load the included model.
+        """Load the model from a checkpoint, or the included model if ``path`` is None.
 
         Raises:
             CheckpointError: ``path`` is not a checkpoint of this kind.
@@ -93,7 +93,7 @@ class ReferenceModel:
     def reading(
         self, loaded: LoadedModel, text: str | None = None, **kwargs: str | int | None
     ) -> ModelInput:
-        """Read an input of the model from text, or read the example if ``text`` is None.
+        """Read an input of the model from ``text``, or from the example if ``text`` is None.
 
         Args:
             kwargs: the values of `options`.
@@ -112,7 +112,7 @@ ATTENTION: Final = ReferenceModel(
     name="attention",
     title="multi-head attention from scratch",
     source=f"{ATTENTION_PAPER}, section 3.2",
-    purpose="shows the layer that every other model here is built from, with weights set by hand",
+    purpose="shows the attention layer of the other reference models, with weights set by hand",
     written="rows of numbers such as 1,0,0,1;0,1,0,1",
     load="attnlens.reference.attention:attention_by_hand",
     read="attnlens.reference.attention:read_rows",
@@ -121,7 +121,7 @@ ATTENTION: Final = ReferenceModel(
 
 TINY: Final = ReferenceModel(
     name="tiny",
-    title="a transformer small enough to read every number",
+    title="a transformer so small that every number can be read",
     source=f"{ATTENTION_PAPER}, section 3, without positions; GELU: Hendrycks & Gimpel 2016",
     purpose="shows every number of a transformer on one page, after training on a task "
     "with a known answer",
@@ -140,13 +140,14 @@ def reference_model(
     Args:
         name: the name of a model, a name in ``files``, or the path of a checkpoint.
         models: the entries to choose from.
-        files: the paths of checkpoints that have names.
+        files: a mapping from names to the paths of checkpoints.
 
     Returns:
-        The entry, and the path of the checkpoint, or None if ``name`` is the name of a model.
+        The entry and the path of the checkpoint. The path is None if ``name`` is a model's name.
 
     Raises:
-        InputError: there is no such name or file, or the checkpoint is of another kind.
+        InputError: ``name`` is neither a known name nor a file, or no entry has the checkpoint's
+            kind.
         CheckpointError: the file is not a checkpoint written by attnlens.
     """
     for entry in models:

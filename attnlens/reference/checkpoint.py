@@ -29,7 +29,7 @@ def shipped(name: str) -> Path:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Checkpoint:
-    """The content of a checkpoint file, with the SHA-256 of its bytes."""
+    """The content of a checkpoint file, and the SHA-256 of the file."""
 
     tensors: dict[str, Tensor]
     metadata: Json
@@ -99,7 +99,7 @@ def checkpoint_kind(path: str | os.PathLike[str]) -> str:
     """Return the kind of a checkpoint; only the header of the file is read.
 
     Raises:
-        CheckpointError: the file cannot be read, or `write_checkpoint` did not write it.
+        CheckpointError: the file cannot be read, or was not written by `write_checkpoint`.
     """
     remedy = "give a file that attnlens wrote"
     try:

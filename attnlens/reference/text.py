@@ -36,15 +36,15 @@ WordSet = tuple[int, ...]
 _CLAIMED_WEIGHT: Final = 0.5
 _MAX_CLAIMED_WORDS: Final = 3
 WAYS: Final = ("cross-attention", "model")
-"""Two ways to hide words: only from cross-attention, or from the whole model as ``<unk>``."""
+"""Two ways to hide words: mask them in cross-attention, or replace them with ``<unk>``."""
 
 _AT_ONCE: Final = 256
 
 
 def claimed_words(weights: Floats) -> WordSet:
-    """Return the indices of the fewest words that together have half of the attention.
+    """Return the indices of the smallest set of words that gets at least half of the attention.
 
-    At most three words are returned, even if together they have less than half.
+    The set has at most three words, even if these words get less than half.
 
     Args:
         weights: the attention weight of each word, ``(word,)``.
@@ -57,7 +57,7 @@ def claimed_words(weights: Floats) -> WordSet:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WordAblations:
-    """The probabilities that a model gives to its own answer while input words are hidden.
+    """The probabilities that a model gives to its own answer when input words are hidden.
 
     Attributes:
         network: the model.
@@ -70,7 +70,7 @@ class WordAblations:
     answer: Tensor
 
     def without(self, way: str, sets: Sequence[WordSet]) -> Floats:
-        """Return the probability of each answer token while a set is hidden, ``(set, token)``.
+        """Return the probability of each answer token for each hidden set, ``(set, token)``.
 
         Args:
             way: how words are hidden, one of `WAYS`.
@@ -97,15 +97,15 @@ class WordAblations:
 
 @dataclass(frozen=True, slots=True)
 class TokenClaim:
-    """The claim that an answer token came from certain words, and the effect of hiding them.
+    """The claim that an answer token came from certain words, and the effect of hiding the words.
 
     Attributes:
         claim: the claim as a sentence.
-        words, removed: the words, and their indices in the input.
+        words, removed: the claimed words, and the indices of these words in the input.
         token: the token's index in the answer.
         removed_from: how the words were hidden, one of `WAYS`.
-        weight: the share of the token's cross-attention on these words.
-        probability, without: the token's probability with all words, and with these words hidden.
+        weight: the share of the token's cross-attention that the claimed words get.
+        probability, without: the token's probability with all words, and without the claimed words.
         points: ``without`` minus ``probability``, in percentage points.
         effect_nats: the effect of hiding the words, in nats. All other tokens count as one outcome.
         controls: the number of control sets.
@@ -139,14 +139,14 @@ def check_tokens(
     *,
     seed: int = 0,
 ) -> list[TokenClaim]:
-    """Test for every answer token whether it depends on the words it attended to most.
+    """Test whether each answer token depends on the words that it attended to most.
 
     Args:
         way: how words are hidden, one of `WAYS`.
         attention: the cross-attention weights, ``(token, word)``.
         words: the words of the input.
         answer: the tokens of the answer.
-        seed: the seed for drawing control sets if there are too many to enumerate.
+        seed: the random seed, which is used only if there are too many control sets to enumerate.
 
     Returns:
         One claim for each answer token, in order.
@@ -157,7 +157,7 @@ def check_tokens(
     probabilities = dict(zip(word_sets, ablations.without(way, word_sets), strict=True))
 
     def answer_of(sets: Sequence[WordSet]) -> list[Floats]:
-        """Return the probabilities ``(token,)`` with each set hidden. No set is computed twice."""
+        """Return the probabilities ``(token,)`` for each hidden set. No set is computed twice."""
         new = [words for words in dict.fromkeys(sets) if words not in probabilities]
         probabilities.update(zip(new, ablations.without(way, new), strict=True) if new else {})
         return [probabilities[words] for words in sets]
@@ -191,7 +191,7 @@ def _of_token(
     token: int,
     keep_masks: NDArray[np.bool_],
 ) -> Floats:
-    """Return the probabilities of a token and of all other tokens, ``(mask, 2)``.
+    """Return the probability of a token and the summed probability of all others, ``(mask, 2)``.
 
     ``keep_masks`` has the shape ``(mask, word)`` and is true for visible words.
     """
@@ -243,7 +243,7 @@ class CandidateToken:
 
 @dataclass(frozen=True, slots=True)
 class AnswerToken(CandidateToken):
-    """An answer token, the most probable alternatives, and its attention to each input word."""
+    """An answer token, its most probable alternatives, and the token's attention to each word."""
 
     runners_up: tuple[CandidateToken, ...]
     cross_attention: tuple[float, ...]
@@ -251,7 +251,7 @@ class AnswerToken(CandidateToken):
 
 @dataclass(frozen=True, slots=True)
 class TextAnswer:
-    """The answer of a model; ``complete`` is true if the model ended it with ``<eos>``."""
+    """The answer of a model; ``complete`` is true if the answer ended with ``<eos>``."""
 
     text: str
     complete: bool
@@ -260,11 +260,11 @@ class TextAnswer:
 
 @dataclass(frozen=True, slots=True)
 class TextExplanation:
-    """The answer to a sentence, and the tested claims about the words it came from.
+    """The answer to a sentence, and tested claims about the words that led to the answer.
 
     Attributes:
-        evidence: the claims for the first of `WAYS`, then for the second; empty if nothing was
-            tested.
+        evidence: the claims about all tokens, first for ``WAYS[0]`` and then for ``WAYS[1]``; empty
+            if no claim was tested.
     """
 
     model: AnsweringModel
@@ -282,11 +282,11 @@ class TextExplanation:
 def explain_text(
     model: TextModel, text: str, *, evidence: bool = True, seed: int = 0
 ) -> TextExplanation:
-    """Return the model's answer to a sentence, with tested claims about the words it came from.
+    """Return the answer to a sentence, and tested claims about the words that led to the answer.
 
     Args:
         evidence: whether to test the claims about all tokens; see `check_tokens`.
-        seed: the seed for drawing control sets if there are too many to enumerate.
+        seed: the random seed, which is used only if there are too many control sets to enumerate.
 
     Raises:
         InputError: the sentence is empty or too long.
@@ -316,12 +316,12 @@ def explain_text(
 
 
 def record_answer(model: TextModel, text: str) -> Recording:
-    """Record the model's attention weights while it answers a sentence, labelled with words.
+    """Record a model's attention weights while the model answers a sentence.
 
     The recording contains the self-attention of the encoder, and the self-attention and
-    cross-attention of the decoder. A query of the decoder is the position that writes one token. In
-    cross-attention, the query is labelled with the token that it writes. In self-attention, the
-    query is labelled with the previous token, or with ``<bos>``.
+    cross-attention of the decoder. The labels are words. Each query of the decoder predicts one
+    token. In cross-attention, the label of the query is the predicted token. In self-attention, the
+    label of the query is the token before the predicted token, or ``<bos>``.
 
     Raises:
         InputError: the sentence is empty or too long.

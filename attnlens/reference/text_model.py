@@ -49,12 +49,12 @@ _CLOSE_UP: Final = re.compile(r" ([,.;:!?)])")
 
 
 def tokenise(text: str) -> list[str]:
-    """Split a text into words, numbers and single signs, in lower case.
+    """Convert a text to lower case, and split it into words, numbers and single signs.
 
-    Hyphens and apostrophes stay inside words. Upper case is dropped, because a word at the start of
-    a sentence is the same word as elsewhere. Letters are composed (NFC), and all forms of the
-    apostrophe and the hyphen become one form. Invisible characters, such as control characters, are
-    removed. No text can produce a special token: ``<pad>`` becomes three tokens.
+    Lower case makes a word at the start of a sentence equal to the same word elsewhere. Hyphens and
+    apostrophes stay inside words, and variants of these characters are unified. The text is
+    normalised (NFC). Invisible characters, such as control characters, are removed. No text can
+    produce a special token: ``<pad>`` becomes three tokens.
     """
     visible = "".join(
         character
@@ -75,7 +75,7 @@ class Vocabulary:
     """The tokens that a model knows; the number of a token is its index in ``words``.
 
     Attributes:
-        words: all tokens, which begin with `SPECIAL`.
+        words: all tokens. The first tokens are `SPECIAL`.
 
     Raises:
         ValueError: ``words`` does not begin with `SPECIAL`, or it contains a token twice.
@@ -96,7 +96,7 @@ class Vocabulary:
     def of(cls, sentences: Iterable[Sequence[str]], min_count: int = 1) -> Vocabulary:
         """Return a vocabulary of the tokens that occur at least ``min_count`` times.
 
-        The most frequent token is first.
+        After `SPECIAL`, the tokens are ordered by decreasing frequency.
         """
         counts = Counter(token for tokens in sentences for token in tokens)
         words = [word for word in counts if counts[word] >= min_count]
@@ -140,7 +140,7 @@ The memory for attention grows with the square of this length.
 
 @dataclass(frozen=True, slots=True)
 class SentencePair:
-    """Two sentences as tokens, and the number of their line in the file."""
+    """A pair of sentences as tokens, and the line number of the pair in the file."""
 
     source: tuple[str, ...]
     target: tuple[str, ...]
@@ -222,8 +222,8 @@ def _chosen(names: Sequence[str], columns: Sequence[str] | None, line: int) -> t
         raise InputError(
             "has only one column, but a pair needs two",
             line=line,
-            remedy="give an input column and an output column; if another character separates "
-            "them, give --separator",
+            remedy="give an input column and an output column; if the separator is not a comma, "
+            "give --separator",
         )
     source, target = names[:2] if columns is None else columns
     for name in (source, target):
@@ -258,14 +258,15 @@ class HeldOutRule:
     """The rule that decides which pairs are held out from training.
 
     For each pair, a hash of the input decides whether the pair is held out. An input that is held
-    out in one file is therefore held out in every file. In addition, all pairs of some
-    *combinations* are held out. The combination of an answer is the answer without its first
-    tokens, which may be names.
+    out in one file is therefore held out in every file. In addition, all pairs with certain
+    *combinations* of tokens are held out. The combination of a pair contains the answer's tokens,
+    except the first ``leading`` tokens.
 
     Attributes:
         share: the share of inputs that are held out.
-        leading: the number of tokens at the start of an answer that are not in its combination.
-        combinations: the held-out combinations; a space separates two tokens.
+        leading: the number of tokens at the start of an answer, such as names, that do not belong
+            to the combination.
+        combinations: the held-out combinations, as tokens separated by spaces.
     """
 
     share: float = 0.1
@@ -276,10 +277,10 @@ class HeldOutRule:
     def of(
         cls, pairs: Sequence[SentencePair], share: float = 0.1, leading: int = 0, new: float = 0.05
     ) -> HeldOutRule:
-        """Return a rule that holds out a share ``new`` of the combinations, chosen by hash.
+        """Return a rule that holds out about the fraction ``new`` of the combinations, by hash.
 
-        A chosen combination is held out only if each of its tokens occurs in at least two of the
-        combinations that were not chosen. Otherwise the model could not learn the token.
+        A chosen combination is held out only if each of its tokens occurs in at least two
+        combinations that were not chosen. The model can therefore still learn every token.
         """
         combinations = {pair.target[leading:] for pair in pairs}
         chosen = {tokens for tokens in combinations if _point("combination", tokens) < new}
@@ -290,7 +291,7 @@ class HeldOutRule:
     def split(
         self, pairs: Sequence[SentencePair]
     ) -> tuple[list[SentencePair], list[SentencePair], list[SentencePair]]:
-        """Split pairs into training pairs, held-out pairs, and pairs of held-out combinations."""
+        """Split pairs into training pairs, held-out pairs, and pairs with held-out combinations."""
         train: list[SentencePair] = []
         held_out: list[SentencePair] = []
         new: list[SentencePair] = []
@@ -303,13 +304,13 @@ class HeldOutRule:
 
 
 def _point(purpose: str, tokens: Sequence[str]) -> float:
-    """Return a number from 0 to 1 that depends only on the arguments."""
+    """Hash the arguments to a number from 0 to 1."""
     digest = hashlib.sha256(" ".join((purpose, *tokens)).encode()).digest()
     return int.from_bytes(digest[:7], "big") / 2**56
 
 
 _KIND: Final = "seq2seq"
-"""The kind stored in checkpoints, and the name of the checkpoint included in attnlens."""
+"""The value of ``kind`` in checkpoints, and the name of the checkpoint included in attnlens."""
 
 _MAX_SIZE: Final = 1_000_000
 _REMEDY: Final = f"give a file that `attnlens lab text-train` wrote, or the name {_KIND}"
@@ -322,8 +323,8 @@ class TextInput:
     Attributes:
         text: the unchanged text.
         tokens: the words, numbers and signs of the text.
-        unknown: the distinct tokens missing from the vocabulary, in order.
-        most_tokens: the largest number of tokens that the model reads.
+        unknown: the distinct tokens that are not in the vocabulary, in order of occurrence.
+        most_tokens: the maximum number of input tokens of the model.
     """
 
     text: str
@@ -338,9 +339,8 @@ class TextModel:
 
     Attributes:
         source, target: the vocabularies of the input and of the answer.
-        metadata: the checkpoint's metadata: the data, the `HeldOutRule`, the `TextRecipe` and the
-            accuracy.
-        sha256: the SHA-256 of the checkpoint file; empty if the model was not loaded.
+        metadata: JSON data about the training, such as the `HeldOutRule` and the accuracy.
+        sha256: the SHA-256 of the checkpoint file; empty if the model was not loaded from a file.
     """
 
     network: Seq2Seq
@@ -352,7 +352,7 @@ class TextModel:
 
     @classmethod
     def load(cls, model: str | os.PathLike[str] = _KIND) -> TextModel:
-        """Load a checkpoint file, or ``seq2seq``, the checkpoint included in attnlens.
+        """Load a checkpoint file, or the included checkpoint if ``model`` is ``"seq2seq"``.
 
         Raises:
             CheckpointError: the file cannot be read, is damaged, or is not a text model.
@@ -365,11 +365,11 @@ class TextModel:
         try:
             sizes = Seq2SeqSizes(**checkpoint.metadata["sizes"])
             if any(isinstance(n, int) and n > _MAX_SIZE for n in asdict(sizes).values()):
-                raise ValueError("its sizes are impossibly large")
+                raise ValueError("its sizes are too large")
             source = Vocabulary(tuple(checkpoint.metadata["source_words"]))
             target = Vocabulary(tuple(checkpoint.metadata["target_words"]))
             if (len(source), len(target)) != (sizes.source_words, sizes.target_words):
-                raise ValueError("its vocabularies have other sizes than its network")
+                raise ValueError("the sizes of its vocabularies do not match its network")
             with torch.random.fork_rng(devices=()):
                 network = Seq2Seq(sizes)
             network.load_state_dict(checkpoint.tensors)
@@ -439,7 +439,7 @@ def load_text(path: Path | None = None) -> LoadedModel:
 
 
 def read_sentence(model: LoadedModel, text: str | None) -> ModelInput:
-    """Return the network's input for a sentence: its tokens, and those of the model's answer.
+    """Return the network's input: the tokens of a sentence and the tokens of the model's answer.
 
     Raises:
         InputError: the text is empty, or it has more tokens than the model reads.
@@ -484,12 +484,14 @@ class TextRecipe:
         epochs: the number of passes over the training pairs.
         batch: the number of pairs per step.
         learning_rate: the highest learning rate.
-        warm_up: the share of steps in which the learning rate rises. Afterwards it falls to zero
-            along a cosine.
-        word_dropout: the share of input words replaced with ``<unk>``, in half of the pairs. The
-            model thereby learns to handle unknown words, and words that an ablation hides.
-        least_count: input words that occur less often in the training pairs are unknown.
-        seed: the seed of all random numbers.
+        warm_up: the fraction of the training during which the learning rate increases. Afterwards,
+            the learning rate decreases to zero along a cosine.
+        word_dropout: in half of the pairs, this share of the input words is replaced with
+            ``<unk>``. The model thereby learns to handle unknown words and words that an ablation
+            hides.
+        least_count: the minimum number of times that a known input word occurs in the training
+            pairs.
+        seed: the seed of the random number generator.
     """
 
     epochs: int = 30
@@ -533,16 +535,16 @@ class AnswerAccuracy:
         if self.exact is None or self.exact_ci is None:
             return f"{pairs_name}: none"
         low, high = self.exact_ci
-        share = f"{self.exact:.1%} of the answers right [{low:.1%}, {high:.1%}]"
-        return f"{self.pairs:,} {pairs_name}: {share}, {self.tokens:.1%} of the tokens"
+        share = f"{self.exact:.1%} of answers correct [{low:.1%}, {high:.1%}]"
+        return f"{self.pairs:,} {pairs_name}: {share}, {self.tokens:.1%} of tokens correct"
 
 
 def answer_accuracy(model: TextModel, pairs: Sequence[SentencePair]) -> AnswerAccuracy:
     """Measure the accuracy of a model's answers on ``pairs``.
 
-    A token is correct if the model's answer has it at the expected position. The number of
-    positions is the length of the longer answer. An expected word missing from the vocabulary is
-    never correct.
+    A token is correct if it equals the expected token at the same position. Every position up to
+    the end of the longer answer is counted. An expected word that is not in the vocabulary is never
+    correct.
     """
     if not pairs:
         return AnswerAccuracy(0)
@@ -569,11 +571,11 @@ def train_text(
 ) -> TextModel:
     """Train a model on the training pairs of ``rule``, and measure its accuracy on the other pairs.
 
-    Training always uses one thread. On one machine and with one version of torch, the same pairs
-    and the same seed therefore give exactly the same weights.
+    Training always uses one thread. The weights are therefore identical if the machine, the version
+    of torch, the pairs and the seed are the same.
 
     Args:
-        report: a function that receives each line of progress.
+        report: a function that is called with each line of progress.
 
     Raises:
         InputError: there are too few pairs, the sizes do not fit together, or training diverges.
@@ -586,8 +588,8 @@ def train_text(
     train, held_out, new = rule.split(data.pairs)
     if len(train) < _MIN_TRAINING_PAIRS:
         raise InputError(
-            f"leaves only {count(len(train), 'pair')} to train on, fewer than "
-            f"{_MIN_TRAINING_PAIRS}",
+            f"leaves only {count(len(train), 'pair')} for training, but at least "
+            f"{_MIN_TRAINING_PAIRS} are needed",
             path=data.path,
             remedy="give more pairs",
         )
@@ -613,7 +615,7 @@ def train_text(
             "new_combinations": answer_accuracy(model, new),
         }
     report(accuracies["held_out"].summary("held-out pairs"))
-    new_pairs = "held-out pairs of combinations never trained on"
+    new_pairs = "held-out pairs with combinations never seen in training"
     report(accuracies["new_combinations"].summary(new_pairs))
     metadata = {
         "rule": {**asdict(rule), "combinations": sorted(rule.combinations)},
@@ -673,7 +675,7 @@ def _trimmed(tokens: Tensor) -> Tensor:
 
 
 def _thinned(source: Tensor, share: float) -> Tensor:
-    """Replace a random share of the words with ``<unk>``, in a random half of the rows."""
+    """In a random half of the rows, replace a random share of the words with ``<unk>``."""
     lost = torch.rand(source.shape) < share
     lost &= torch.rand(len(source), 1) < 0.5
     return source.masked_fill(lost & (source >= len(SPECIAL)), UNK)

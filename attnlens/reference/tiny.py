@@ -1,12 +1,12 @@
 """The reference model ``tiny``: a transformer so small that every number can be inspected.
 
-It has 260 parameters: one block with one head, without positions, without a mask, and with biases
-only in the layer norm. Every intermediate result has the same name as in the equations.
+The model has 260 parameters. It has one block with one head, no position vectors and no mask. Only
+the layer norm has a bias. Every intermediate result has the same name as in the equations.
 
-It is trained on a task with a known answer. Two tokens are *partners* if their sum is nine: 0 and
-9, 1 and 8, and so on. The output for each token is its partner if the partner is among the tokens,
-and the token itself otherwise. The task needs no positions, and attention can solve it in one
-simple way: every token attends to its partner.
+The model is trained on a task with a known answer. Two tokens are *partners* if their sum is nine:
+0 and 9, 1 and 8, and so on. If the input contains a token's partner, the correct output is the
+partner. Otherwise, the correct output is the token itself. The answer does not depend on the order
+of the tokens. To solve the task, every token only has to attend to its partner.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from attnlens.reference.checkpoint import read_checkpoint, shipped, write_checkp
 
 _KIND: Final = "tiny"
 _EXAMPLE_TOKENS: Final = (3, 1, 4, 1, 5)
-"""The example input. It is adapted to the context and the vocabulary of a model."""
+"""The example input, before it is adapted to a model's context length and vocabulary."""
 
 AXES: Final = {
     "x": ("batch", "token"),
@@ -41,10 +41,10 @@ AXES: Final = {
     "W_2": ("d_ff", "width"),
     "W_out": ("width", "vocabulary"),
 }
-"""The names of the axes. Sizes cannot distinguish the axes, because most sizes are 5."""
+"""The names of the axes. Sizes alone cannot identify the axes, because most sizes are 5."""
 
 _MAX_TOKEN_CHARACTERS: Final = 40
-"""The number of characters of invalid input that an error message quotes."""
+"""The maximum number of characters of invalid input that an error message quotes."""
 
 _PARTNER_SUM: Final = 9
 """The sum of two partners."""
@@ -65,9 +65,9 @@ class TinyTransformer(nn.Module):
         h_ff = GELU(h1 W_1) W_2;  h2 = h1 + h_ff;  logits = h2 W_out;  y = argmax(logits)
 
     Args:
-        vocabulary: the number of tokens; they are 0 to ``vocabulary - 1``.
+        vocabulary: the number of different tokens. The tokens are 0 to ``vocabulary - 1``.
         width: the width of every vector.
-        context: the number of input tokens. The equations work for any number.
+        context: the number of input tokens. The equations work for any number of tokens.
         d_ff: the width inside the feed-forward network.
         heads: the number of attention heads, which must divide ``width``.
     """
@@ -123,7 +123,7 @@ def save_tiny(
 
 
 def load_tiny(path: str | os.PathLike[str] | None = None) -> TinyTransformer:
-    """Load a model from a checkpoint; by default from the checkpoint included in attnlens.
+    """Load a model from a checkpoint. By default, load the checkpoint included in attnlens.
 
     Raises:
         CheckpointError: the file cannot be read, is damaged, or is of another kind.
@@ -153,7 +153,7 @@ def read_tokens(model: LoadedModel, text: str | None) -> ModelInput:
 
     Raises:
         InputError: the text is not a list of integers, a token is out of range, or the number of
-            tokens is not the model's context.
+            tokens is wrong.
     """
     module = model.module
     assert isinstance(module, TinyTransformer)
@@ -194,7 +194,7 @@ def partners(tokens: Tensor) -> Tensor:
 
 
 def train_tiny(seed: int = _SEED, steps: int = _TRAINING_STEPS) -> TinyTransformer:
-    """Train a model on random tokens; on one machine, the same seed gives the same weights."""
+    """Train a model on random tokens. On one machine, the same seed gives the same weights."""
     with one_thread(), torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = TinyTransformer()

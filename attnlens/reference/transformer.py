@@ -1,12 +1,12 @@
 """The network of the reference model ``seq2seq``: an encoder-decoder, and its blocks.
 
-The network adds sinusoidal position vectors to the embeddings of the input words. The encoder turns
-the sum into the *memory*, one vector per word. The decoder writes the answer token by token. At
-each step it attends to the tokens it has written (causal self-attention) and to the memory
-(cross-attention). Padding is hidden in every attention layer.
+The network adds sinusoidal position vectors to the embeddings of the input words. The encoder
+converts the sums to the *memory*, which contains one vector per word. The decoder writes the answer
+token by token. At each step, the decoder attends to the tokens that it has written (causal
+self-attention) and to the memory (cross-attention). Padding is hidden in every attention layer.
 
-Every sub-layer ends with `Y = ΔX + X` and a layer norm. An attention layer has an output matrix
-only if the concatenated values of its heads do not have the width of the model.
+The output of every sub-layer is the layer norm of `Y = ΔX + X`. An attention layer has an output
+matrix only if the width of its concatenated heads differs from the width of the model.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ def sinusoids(length: int, width: int, n: float = _POSITION_BASE) -> Tensor:
     ``P[k, 2i] = sin(k / n^(2i/d))`` and ``P[k, 2i+1] = cos(k / n^(2i/d))``, for ``0 <= i < d/2``.
 
     Args:
-        length: the number of positions ``k``, counted from 0.
-        width: the width ``d``. If it is odd, the last column is a sine.
-        n: the base. The longest wave has a length of ``2π n^((d-2)/d)`` positions.
+        length: the number of positions ``k``, which are counted from 0.
+        width: the width ``d``. If ``d`` is odd, the last column is a sine.
+        n: the base. If ``d`` is even, the longest wavelength is ``2π n^((d-2)/d)`` positions.
 
     Returns:
         ``(length, width)``, computed in double precision and rounded to torch's default precision.
@@ -43,7 +43,7 @@ def sinusoids(length: int, width: int, n: float = _POSITION_BASE) -> Tensor:
         Vaswani et al. 2017, "Attention Is All You Need", section 3.5.
     """
     if length < 0 or width < 1:
-        raise ValueError(f"a table of {length} positions of width {width} is impossible")
+        raise ValueError(f"cannot compute {length} position vectors of width {width}")
     places = torch.arange(length, dtype=torch.float64)[:, None]
     even = torch.arange(0, width, 2, dtype=torch.float64)
     angles = places / n ** (even / width)
@@ -64,7 +64,7 @@ class Seq2SeqSizes:
         d_ff: the width inside the feed-forward networks.
         d_k, d_v: the width of one head's keys and values; by default ``d / heads`` and ``d_k``.
         encoder_layers, decoder_layers: the number of blocks.
-        dropout: the dropout rate in training, for embeddings and for the output of sub-layers.
+        dropout: the dropout rate of embeddings and of sub-layer outputs during training.
         eps: the ``ε`` of the layer norms.
         base: the base ``n`` of `sinusoids`.
     """
@@ -110,7 +110,7 @@ class AddAndNorm(nn.Module):
         self.norm = nn.LayerNorm(sizes.width, eps=sizes.eps)
 
     def forward(self, x: Tensor, change: Tensor) -> Tensor:
-        """Return the layer norm of ``change + x``; both have the shape ``(..., d)``."""
+        """Return the layer norm of ``change + x``. The arguments have the shape ``(..., d)``."""
         change = step(r"\Delta X", self.dropout(change), "what the sub-layer adds")
         added = step("Y", change + x, "the sum")
         normed: Tensor = self.norm(added)
@@ -158,9 +158,10 @@ class DecoderBlock(nn.Module):
 
         Args:
             x: ``(batch, length, d)``.
-            hidden: a mask of hidden positions of ``x``, ``(batch, 1, 1, length)``.
+            hidden: a mask ``(batch, 1, 1, length)`` that is true at hidden positions of ``x``.
             memory: ``(batch, key, d)``.
-            memory_hidden: a mask of hidden positions of the memory, ``(batch, 1, 1, key)``.
+            memory_hidden: a mask ``(batch, 1, 1, key)`` that is true at hidden positions of the
+                memory.
         """
         x = self.add_self(x, self.self_attention(x, hidden=hidden))
         x = step("U'", x, "after self-attention")
@@ -184,7 +185,7 @@ def _attention(sizes: Seq2SeqSizes, *, causal: bool = False) -> MultiHeadAttenti
 
 
 SPECIAL: Final = ("<unk>", "<pad>", "<bos>", "<eos>")
-"""The first tokens of every vocabulary: unknown, padding, beginning and end."""
+"""The first tokens of every vocabulary: unknown word, padding, beginning and end."""
 
 UNK, PAD, BOS, EOS = range(len(SPECIAL))
 
@@ -194,7 +195,7 @@ class GeneratedAnswer:
     """A batch of generated answers.
 
     Attributes:
-        tokens: the token ids, ``(batch, step)``, with ``<pad>`` after the ``<eos>`` of an answer.
+        tokens: the token ids, ``(batch, step)``, padded with ``<pad>`` after ``<eos>``.
         probabilities: the probability of each word at each step, ``(batch, step, word)``.
     """
 
@@ -254,9 +255,9 @@ class Seq2Seq(nn.Module):
 
     @torch.no_grad()
     def generate(self, source: Tensor) -> GeneratedAnswer:
-        """Write an answer to each input: append the most probable token until ``<eos>``.
+        """Generate an answer to each input by appending the most probable token until ``<eos>``.
 
-        An answer also ends after ``target_length`` tokens.
+        Generation also ends after ``target_length`` tokens.
 
         Args:
             source: the input tokens, ``(batch, source)``.
@@ -279,7 +280,6 @@ class Seq2Seq(nn.Module):
 
 
 def _padding(tokens: Tensor) -> Tensor:
-    """Return a mask ``(batch, 1, 1, key)`` that is true for padding."""
     return (tokens == PAD)[:, None, None, :]
 
 

@@ -32,15 +32,17 @@ _MAX_INPUTS: Final = 3
 _SHARES: Final = ("previous", "first", "duplicate", "induction", "sink")
 _MAX_TOKENS: Final = 8
 _SIZES: Final = ((0.5, "large"), (0.05, "medium"), (0.005, "small"), (0.0, "none"))
-"""The smallest effect in nats for each word that describes the size of an effect."""
+"""Words for the size of an effect, each with the smallest effect (in nats) that the word
+describes."""
 _SIZE_LEGEND: Final = "large from 0.5 nats, medium from 0.05, small from 0.005"
 _LEGEND: Final = (
-    "✓ larger, – no larger: than the effect of hiding as many other items; ✗ opposite: the items "
-    "lower the target; ? unclear: too few items to compare; q: p corrected for all claims of an "
-    "input"
+    "✓ larger, – no larger: than the effect of hiding the same number of other items; ✗ opposite: "
+    "the items lower the target; ? unclear: too few items for a test; q: p-value corrected for "
+    "all claims of an input"
 )
 _ALPHA: Final = 0.05
-"""The significance level for the p-values of heads. By chance, 5% of them are at most this."""
+"""The significance level for the p-values of heads. By chance, 5% of the p-values do not exceed
+this level."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,7 @@ class Section:
 
     Attributes:
         figures: the indices of the right-aligned columns.
-        bars: the length of each row's bar, from -1 to 1; empty if the table has no bars.
+        bars: the length of each row's bar, from -1 to 1; empty for a table without bars.
         styles: the style of each row.
         more: a note below the table, for example about rows that were left out.
     """
@@ -65,7 +67,7 @@ class Section:
 
 @terminal_page(max_width=WIDTH)
 def render_audit(page: Page, audit: Audit) -> None:
-    """Fill a page with an audit, using at most 45 lines."""
+    """Write an audit to a page, in at most 45 lines."""
     page.paragraph(heading(audit), "title", indent=0)
     for line in inputs_of(audit):
         page.paragraph(line, "quiet")
@@ -177,7 +179,7 @@ def tokens_section(tokens: Sequence[TokenEffect], many: bool) -> Section:
     ]
     left = f"and {count(len(ranked) - len(top_tokens), 'more token')} with smaller effects; "
     return Section(
-        "effect of hiding each token alone, and its attention",
+        "effect of hiding each token alone, and the attention to the token",
         ("effect", "target", "points", "nats", "attention", "token"),
         rows,
         (2, 3, 4),
@@ -190,7 +192,7 @@ def tokens_section(tokens: Sequence[TokenEffect], many: bool) -> Section:
 def claims_section(title: str, claims: Sequence[AuditedClaim], many: bool) -> Section:
     """Return the table of claims and their verdicts, supported claims first.
 
-    If ``many`` is true, each claim is preceded by the number of its input.
+    If ``many`` is true, each claim starts with the number of its input.
     """
     order = [*VERDICTS]
     ranked = sorted(claims, key=lambda claim: (order.index(claim.verdict), -claim.effect_nats))
@@ -247,8 +249,8 @@ def closing(audit: Audit) -> list[str]:
     p_values = [row.p for row in audit.heads if row.p is not None]
     few, even = sum(p <= _ALPHA for p in p_values), _ALPHA * len(p_values)
     looks = (
-        f"p ≤ {_ALPHA} for {few} of {count(len(p_values), 'head')}, if their most attended items "
-        f"are hidden from the whole model; {even:.0f} expected by chance"
+        f"p ≤ {_ALPHA} for {few} of {count(len(p_values), 'head')} when their most attended items "
+        f"are hidden from the whole model ({even:.0f} expected by chance)"
     )
     placebos = ", ".join(
         f"{placebo.kind} {placebo.supported} of {placebo.tested}" for placebo in audit.placebos
@@ -259,7 +261,7 @@ def closing(audit: Audit) -> list[str]:
     return [
         *legend,
         *([looks] if p_values else []),
-        f"placebos with the verdict larger: {placebos}",
+        f"placebos with the verdict 'larger': {placebos}",
         cost,
     ]
 

@@ -17,7 +17,7 @@ from attnlens.render.numbers import percent_seen
 from attnlens.render.safe import clean_all
 
 Span = tuple[str, str]
-"""A text and the name of its style (``""`` for no style)."""
+"""A text and the name of its style. The name ``""`` means no style."""
 
 Line = list[Span]
 
@@ -59,7 +59,7 @@ LOST: Final = "░"
 
 
 def display_width(text: str) -> int:
-    """Return the number of terminal columns of a text; a wide character has two columns."""
+    """Return the number of terminal columns that a text takes; a wide character takes two."""
     return sum(_columns(character) for character in text)
 
 
@@ -74,7 +74,7 @@ def width_of(line: Iterable[Span]) -> int:
 
 
 def cut(text: str, width: int, ellipsis: str = "…") -> str:
-    """Return the text, shortened with an ellipsis if it is too wide."""
+    """Shorten a text that is too wide, and add an ellipsis."""
     if display_width(text) <= width:
         return text
     room, letters = width - display_width(ellipsis), ""
@@ -98,7 +98,7 @@ def pad_line(line: Line, width: int) -> Line:
 
 
 def fit(line: Line, width: int) -> Line:
-    """Return the line, shortened if it is too wide."""
+    """Shorten a line that is too wide."""
     if width_of(line) <= width:
         return line
     spans: Line = []
@@ -129,14 +129,14 @@ class Page:
         self.paragraph(text, "flag", indent=4, lead="  !")
 
     def paragraph(self, text: str, style: str = "", indent: int = 2, lead: str = "") -> None:
-        """Add wrapped text, with ``lead`` in the indent of its first line."""
+        """Add wrapped text, with ``lead`` in the indentation of the first line."""
         words: list[Line] = [[(word, style)] for word in text.split()]
         self.flow(words, indent=indent, gap=1, lead=[(lead, style)] if lead else None)
 
     def parts(self, text: str, indent: int = 0) -> None:
         """Split a text at each ``|``, and add its parts side by side, followed by a blank line.
 
-        A line breaks within a part only if the part is wider than the page.
+        A part is broken into lines only if the part is wider than the page.
         """
         *parts, last = text.split(" | ")
         items: list[Line] = [[(f"{part} |", "title")] for part in parts]
@@ -146,7 +146,7 @@ class Page:
     def flow(
         self, items: Sequence[Line], *, indent: int, gap: int, lead: Line | None = None
     ) -> None:
-        """Add items side by side over several lines; an item wider than a line is wrapped."""
+        """Add items side by side on several lines. Wrap an item that is wider than a line."""
         line: Line = pad_line(list(lead or []), indent)
         fresh, room = True, self.width - indent
         for item in items:
@@ -191,14 +191,14 @@ Only tables may be wider than ``width``. Without colour, the text has no escape 
 def terminal_page(
     *, min_width: int = 40, max_width: int = 100
 ) -> Callable[[Callable[..., None]], Renderer]:
-    """Return a decorator, which makes a `Renderer` from a function that fills a page.
+    """Return a decorator that turns a page-filling function into a `Renderer`.
 
-    The decorated function receives an empty page, and the document with its text cleaned for a
-    terminal (`clean_all`).
+    The decorated function receives an empty page and the document. `clean_all` has made the text of
+    the document safe for a terminal.
 
     Args:
-        min_width, max_width: the limits of the page's width in columns. The page keeps to these
-            limits even if the terminal is narrower or wider.
+        min_width, max_width: the limits of the page's width in columns. These limits apply even if
+            the terminal is narrower or wider.
     """
 
     def decorate(fill: Callable[..., None]) -> Renderer:
@@ -253,13 +253,13 @@ def level(weight: float, darkest: float) -> int:
 
 
 def shade(weight: float, darkest: float, *, cell: int = 1) -> Span:
-    """Draw a weight as ``cell`` shading characters, darker for larger weights."""
+    """Draw a weight as ``cell`` shading characters. Larger weights are darker."""
     step = level(weight, darkest)
     return SHADES[step] * cell, f"shade{step + 1}"
 
 
 def add_row(page: Page, name: Span, side: int, groups: Iterable[Sequence[Span]]) -> None:
-    """Add a row of a heat map: the name, and groups of cells with a line between groups.
+    """Add a row to a heat map: the name, and groups of cells separated by vertical lines.
 
     Args:
         side: the width of the name in columns.
@@ -289,14 +289,13 @@ class Column:
 
     Attributes:
         head: the column's heading.
-        right: whether cells are right-aligned, as numbers are.
+        right: whether cells are right-aligned, as in columns of numbers.
         style: the style of the cells that have no other style.
         max_width: the largest width in terminal columns; longer cells are cut.
         min_width: the smallest width in terminal columns.
-        spare: a number that decides which columns are left out if the page is too narrow. The
-            column with the largest number is left out first. A column with the number 0 is always
-            shown.
-        shrinks: whether the cells are cut if the page is too narrow.
+        spare: if the page is too narrow, the column with the largest number is left out first. A
+            column with the number 0 is always shown.
+        shrinks: whether the cells are cut when the page is too narrow.
         gap: the space before the column in terminal columns.
     """
 
@@ -326,13 +325,12 @@ def add_table(
     """Add a table with headings.
 
     If the table is too wide, columns with `Column.spare` are left out and columns with
-    `Column.shrinks` are cut. The other columns stay complete, even if the table is then wider than
+    `Column.shrinks` are cut. The other columns stay complete, so the table may still be wider than
     the page.
 
     Args:
         indent: the space before the first column.
-        styles: the style of each row. It applies to text for which neither the cell nor the column
-            defines a style.
+        styles: the style of each row. The style of a cell or column takes priority.
         below: a function that receives the number of a row and adds lines below the row.
     """
     lines = [[_line(cell) for cell in row] for row in rows]
@@ -342,7 +340,6 @@ def add_table(
     widths = _widths(columns, lines)
 
     def excess() -> int:
-        """Return the number of terminal columns by which the table exceeds the page's width."""
         gaps = sum(columns[at].gap for at in visible[1:])
         return indent + sum(widths[at] for at in visible) + gaps - page.width
 

@@ -1,9 +1,9 @@
 """Prepare heat maps for the templates of HTML pages, and draw heat maps with plotly.
 
-Both use the same scale: the shade of a cell is the square root of value / darkest value, so that
-small weights stay visible. The darkest value is the value that gets the darkest shade. Maps that
-are drawn together share one darkest value. In HTML, every cell has a description in words, because
-some readers cannot tell the colours apart. In plotly, every cell contains the recorded weight.
+The shade of a cell grows with the square root of the value, so that small weights stay visible.
+Maps that are drawn together use the darkest shade for the same value. In HTML, every cell has a
+description in words, because some readers cannot distinguish the colours. In plotly, every cell
+contains the recorded weight.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Cell:
         colour: the CSS class of the colour.
         words: the description of the cell.
         framed: whether the cell has a frame.
-        strength: the opacity (0 to 1) of a colour that has no shades; ``None`` for other colours.
+        strength: the opacity (0 to 1) of a colour without shades, or ``None`` for other colours.
     """
 
     colour: str
@@ -66,7 +66,7 @@ class Cell:
 
     @classmethod
     def either(cls, value: float, largest: float, words: str) -> Cell:
-        """Return the cell of a number. Its colour shows the sign, and its opacity the size."""
+        """Return the cell of a number. The colour shows the sign; the opacity shows the size."""
         if not value or not largest:
             return cls("none", words)
         way = "over" if value > 0 else "under"
@@ -80,8 +80,8 @@ class HeatMapColumn:
     Attributes:
         mark: a text in the row of marks above the cells.
         kind: the CSS class of the mark.
-        first: whether the column is the first of a group. The first column has a gap before it, and
-            is labelled even if the drawing is sparse.
+        first: whether the column is the first of a group. The first column follows a gap, and has a
+            label even in a sparse drawing.
     """
 
     label: str = ""
@@ -105,7 +105,7 @@ class HeatMapDrawing:
         title: the heading of the map.
         description: a description for screen readers.
         width, height: the size of a cell in pixels.
-        marks: the label of the row of marks; empty if there is no such row.
+        marks: the label of the row of marks, or an empty text if there is no such row.
         sparse: whether only the first column of each group has a label.
     """
 
@@ -166,16 +166,16 @@ def short(label: str) -> str:
 _RAMP: Final = ("#f7fbff", "#c6dbef", "#6baed6", "#2171b5", "#08306b")
 """The colours from light to dark.
 
-Because their lightness differs, colour-blind readers can tell them apart.
+Colour-blind readers can tell the colours apart by their lightness.
 """
 _SCALE_STEPS: Final = 32
-"""The number of steps of the colour scale; colours between two steps are interpolated."""
+"""The number of steps of the colour scale. Colours between steps are interpolated."""
 _MAX_MAPS: Final = 64
 _MAX_CELLS: Final = 4_000_000
 _MAP_PIXELS: Final = 300
-"""The side length of each map, in pixels, if a figure has several.
+"""The width and height of each map in pixels, if a figure has several maps.
 
-A single map is twice as large.
+A single map is twice as wide and twice as high.
 """
 _MARGIN_PIXELS: Final = 110
 
@@ -184,9 +184,9 @@ def figure(record: AttentionRecord) -> Figure:
     """Draw every heat map of one record with plotly: one map for each head of each sequence.
 
     To select maps, use `AttentionRecord.sel`: ``attnlens.figure(record.sel(batch=0, head=[2,
-    5]))``. All maps share one colour scale. Its darkest colour is the largest weight outside sinks,
-    as on the page of ``attnlens view`` (see `attnlens.attention.focus.sinks`). If the weights of
-    sinks are larger, the legend says so.
+    5]))``. All maps share one colour scale. The darkest colour stands for the largest weight
+    outside attention sinks, as in ``attnlens view`` (see `attnlens.attention.focus.sinks`). If a
+    sink has a larger weight, the legend says so.
 
     Args:
         record: a record with at most 64 maps and 4,000,000 weights.
@@ -268,7 +268,7 @@ def _check(record: AttentionRecord) -> None:
         raise InputError(
             f"{record.site}: {count} heat maps with {cells:,} weights are too many for one figure "
             f"(at most {_MAX_MAPS} with {_MAX_CELLS:,})",
-            remedy="select some, such as record.sel(batch=0, head=[0, 1])",
+            remedy="select some maps, such as record.sel(batch=0, head=[0, 1])",
         )
 
 
@@ -279,10 +279,7 @@ def _lead(record: AttentionRecord, lead: Sequence[str]) -> str:
 
 
 def _names(names: Sequence[str]) -> list[str]:
-    """Return the names of positions.
-
-    Repeated names are numbered, because plotly would merge them.
-    """
+    """Add numbers to repeated names, because plotly would merge equal names."""
     plain = [_plain(re.sub("^[Ġ▁ ]+(?=.)", "", name).replace("Ċ", "↵")) for name in names]
     many = Counter(plain)
     return [f"{name} · {at}" if many[name] > 1 else name for at, name in enumerate(plain)]

@@ -8,16 +8,16 @@ from numbers import Integral, Real
 from typing import Any, SupportsFloat
 
 DIGITS = 6
-"""The number of decimals of probabilities, shares and points in JSON."""
+"""The number of decimal places of probabilities, shares and points in JSON."""
 
 
 def rounded(value: SupportsFloat, digits: int = DIGITS) -> float:
-    """Convert a value to a float with ``digits`` decimals; minus zero becomes zero."""
+    """Round a value to ``digits`` decimals. Minus zero becomes zero."""
     return round(float(value), digits) + 0.0
 
 
 def rounded_all(value: Any, digits: int = DIGITS) -> Any:
-    """Round every float in plain data; floats that are not finite become None."""
+    """Round every float in plain data. Replace infinite and NaN values by None."""
     if isinstance(value, Mapping):
         return {key: rounded_all(member, digits) for key, member in value.items()}
     if isinstance(value, list | tuple):
@@ -32,7 +32,7 @@ def percent(share: float, digits: int = 0) -> str:
 
 
 def percent_seen(share: float, digits: int = 0) -> str:
-    """Format a share as `percent` does, but as ``<1%`` if it is positive and rounds to 0."""
+    """Format a share as a percentage. A positive share that rounds to 0 becomes ``<1%``."""
     text = percent(share, digits)
     if share > 0 and not float(text[:-1]):
         return f"<{10.0**-digits:.{digits}f}%"
@@ -40,13 +40,13 @@ def percent_seen(share: float, digits: int = 0) -> str:
 
 
 def signed_points(points: float, minus: str = "-") -> str:
-    """Format points with a sign, such as ``+4.9`` or ``-3.6``; ``0.0`` has no sign."""
+    """Format percentage points with a sign, such as ``+4.9``; ``0.0`` gets no sign."""
     text = f"{abs(points):.1f}"
     return text if text == "0.0" else f"{'+' if points > 0 else minus}{text}"
 
 
 def fine_percent(share: float) -> str:
-    """Format a share as ``17%``, or with a decimal below 10% and above 99%.
+    """Format a share as ``17%``, but with one decimal below 10% and above 99%.
 
     A share near 0 or 1 is shown as ``<0.1%`` or ``>99.9%``.
     """
@@ -57,14 +57,14 @@ def fine_percent(share: float) -> str:
 
 
 def number(value: float | None, digits: int = 2, missing: str = "") -> str:
-    """Format a number with ``digits`` decimals; return ``missing`` for None."""
+    """Format a number with ``digits`` decimals. Return ``missing`` for None."""
     return missing if value is None else f"{rounded(value, digits):.{digits}f}"
 
 
 def interval(
     ends: Sequence[float] | None, digits: int, *, sign: str = "", scale: float = 1.0
 ) -> str:
-    """Format an interval as ``[0.12, 0.34]``; return an empty text for None.
+    """Format an interval as ``[0.12, 0.34]``. Return an empty text for None.
 
     Args:
         sign: ``+`` to show the sign of positive numbers too.

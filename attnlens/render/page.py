@@ -1,8 +1,8 @@
 """Render self-contained HTML pages, which load nothing from the network or from other files.
 
-Every page is a template of `attnlens.templates` in which all text is escaped. The page's security
-policy allows only the page's style and script, which it identifies by their hashes. A script in the
-data could therefore not run even if the escaping failed.
+Every page is rendered from a template in `attnlens.templates`, and all text is escaped. The page's
+security policy allows only the page's own style and script, identified by their hashes. Therefore,
+a script in the data could not run even if the escaping failed.
 
 In Jupyter, a page is shown in a frame. The frame separates the page's style and policy from the
 notebook. The page has no access to the notebook or the network.
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
 
 
 def template_text(name: str) -> str:
-    """Return the text of a file of `attnlens.templates`, such as ``page.css``."""
+    """Return the text of a file in `attnlens.templates`, such as ``page.css``."""
     return files("attnlens.templates").joinpath(*name.split("/")).read_text(encoding="utf-8")
 
 
 _MODULES: Final = re.compile(r"^import .*\n|^export ", re.M)
-"""Import and export statements. They are removed when a page joins its modules into one script."""
+"""Import and export statements, which are removed when modules are joined into one script."""
 
 
 @lru_cache(maxsize=2)
@@ -81,7 +81,7 @@ def render_page(
         template: the name of a file in `attnlens.templates` that extends ``page.html``.
         title: plain text.
         styles: the names of style sheets that are added to ``page.css``.
-        scripts: the names of JavaScript modules, which are joined into one script. A module comes
+        scripts: the names of JavaScript modules, which are joined into one script. List each module
             after the modules that it imports.
         context: the variables of the template.
     """
@@ -116,7 +116,7 @@ def _digest(text: str) -> str:
 
 
 def inert(value: object, *, ascii_only: bool = True) -> Markup:
-    """Encode a value as JSON that cannot close the script element or prompt tag around it."""
+    """Encode a value as JSON that cannot close an enclosing script element or prompt tag."""
     text = json.dumps(value, ensure_ascii=ascii_only, separators=(",", ":"), allow_nan=False)
     for sign in "<>&":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
@@ -124,18 +124,19 @@ def inert(value: object, *, ascii_only: bool = True) -> Markup:
 
 
 _HEIGHT: Final = 640
-"""The height of a page in a notebook in pixels; the page scrolls inside."""
+"""The height in pixels of a page in a notebook. Longer pages scroll."""
 
 _NUMBER: Final = re.compile(r"(?<![^.])\d+(?![^.])")
-"""A part of a site's name that is a number, such as ``11`` in ``h.11.attn``."""
+"""A number between dots in a site's name, such as ``11`` in ``h.11.attn``."""
 
 WIDTH: Final = 100
 """The width of printed text in columns."""
 
 _MAX_MAP_BYTES: Final = 700_000
-"""The largest size of heat maps in a notebook. Larger maps are stored with coarser weights."""
+"""The largest size in bytes of the heat maps in a notebook. Larger maps are stored with coarser
+weights."""
 _MAX_MAP_CELLS: Final = 1_000_000
-"""The largest number of cells in a notebook. Maps with more cells are drawn with fewer cells."""
+"""The largest number of heat-map cells in a notebook. Larger maps are reduced to this number."""
 
 
 def frame_page(page: str, title: str, *, scripts: bool = False) -> str:
@@ -167,7 +168,7 @@ def recording_html(recording: Recording) -> str:
 
 
 def record_html(record: AttentionRecord) -> str:
-    """Return the heat maps of one record as HTML, as `recording_html` does for a recording."""
+    """Return the heat maps of one record as HTML. See also `recording_html`."""
     from attnlens.recording.recording import Recording
 
     return recording_html(Recording([record]))
@@ -229,10 +230,7 @@ def layers_of(sites: Iterable[str]) -> dict[str, tuple[str, str]]:
 
 
 def _stored(record: Mapping[str, Any], names: dict[tuple[str, ...], int]) -> dict[str, Any]:
-    """Return the data of a record for the script.
-
-    Each list of names is stored only once, in ``names``.
-    """
+    """Return a record's data for the page's script. Store each list of names once, in ``names``."""
     packed = base64.b64encode(record["packed"]).decode("ascii")
     axes = [{"name": axis["name"], "size": axis["size"]} for axis in record["axes"]]
     numbers = {

@@ -28,7 +28,7 @@ MAX_PROMPT_TOKENS: Final = 2000
 
 _PIECES: Final = re.compile(r"([A-Z][a-z]*)|([a-z]+)|(\d+)|\S", re.ASCII)
 _LETTERS: Final = {1: 2, 2: 6, 3: 3}
-"""The number of characters per token for the groups of `_PIECES`: names, words and numbers."""
+"""The number of characters per token in each group of `_PIECES`: names, words and numbers."""
 
 _MAX_SOURCE_BYTES: Final = 1 << 20
 _MAX_MESSAGE_CHARACTERS: Final = 100_000
@@ -38,21 +38,21 @@ _BOUNDS: Final = Bounds(
     memory=1 << 30,
     cpu_seconds=5,
     silent_seconds=50,
-    remedy="make its loops and numbers smaller",
+    remedy="make the template's loops and numbers smaller",
 )
 """The limits of the process that renders a user's template."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """The prompt for a language model; ``system`` is empty if the template has no system block."""
+    """The prompt for a language model. ``system`` is empty if there is no system block."""
 
     system: str
     user: str
 
     @property
     def text(self) -> str:
-        """The whole prompt as one text, for a pipe to another program."""
+        """The whole prompt as one text, for piping to another program."""
         return f"{self.system}\n\n{self.user}" if self.system else self.user
 
     @property
@@ -77,11 +77,11 @@ class Prompt:
 def token_bound(text: str) -> int:
     """Return an upper bound on the number of tokens of a prompt.
 
-    A capital letter and the lower-case letters after it count as one token for every two
-    characters. Other lower-case words count as one token for every six characters, and numbers as
-    one token for every three digits. Any other character counts as one token per byte of UTF-8.
-    These rates were measured with the two tokenizers in `benchmarks/prompt_tokens.py`. The bound is
-    a few per cent above their counts.
+    A capitalised word counts as one token for every two characters. A lower-case word counts as one
+    token for every six characters, and a number as one token for every three digits. Any other
+    character counts as one token per byte of UTF-8. These rates were measured with the two
+    tokenizers in `benchmarks/prompt_tokens.py`. The bound is a few per cent above the counts of
+    these tokenizers.
     """
     tokens = 0
     for piece in _PIECES.finditer(text):
@@ -91,7 +91,7 @@ def token_bound(text: str) -> int:
 
 
 def new_nonce() -> str:
-    """Return 16 random digits for a fence's tag. Their number of tokens is always the same."""
+    """Return 16 random digits for a tag. Every result has the same number of tokens."""
     return f"{secrets.randbelow(10**16):016d}"
 
 
@@ -146,7 +146,7 @@ def _compiled(source: str, name: str) -> Template:
 
 def _messages(template: Template, context: Json) -> Prompt:
     """Render the blocks ``system`` and ``user``. Without ``user``, all text is the user message."""
-    # The data was escaped when it was encoded as JSON; escaping it again would change it.
+    # The data is already escaped as JSON. Escaping the data again would change the data.
     values = {**context, "data": Markup(context["data"])}
     blocks = template.blocks
     if "user" not in blocks:
@@ -171,7 +171,7 @@ def _joined(chunks: Iterable[str]) -> str:
 
 
 def _answered(source: str, name: str, context: Json, report: Report) -> tuple[str, str]:
-    """Render the messages of a template; runs in the child process."""
+    """Render the messages of a template. This function runs in the child process."""
     del report
     try:
         prompt = _messages(_compiled(source, name), context)
@@ -191,7 +191,6 @@ def _answered(source: str, name: str, context: Json, report: Report) -> tuple[st
 
 
 def _line_of(error: BaseException, name: str) -> int | None:
-    """Return the line of the template at which an error occurred, or None if it is unknown."""
     line, trace = None, error.__traceback__
     while trace is not None:
         if trace.tb_frame.f_code.co_filename == name:

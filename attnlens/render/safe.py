@@ -1,8 +1,8 @@
 """Make text from files safe to show in a terminal, HTML, a prompt, Markdown, LaTeX or CSV.
 
 A name can contain anything, such as terminal escapes, invisible characters, marks that change the
-writing direction, or an HTML page. Each output format has its own function here. `each_text`
-applies one of the functions to plain data, Pydantic models and dataclasses.
+writing direction, or an HTML page. Each output format has its own function in this module.
+`each_text` applies one of the functions to plain data, Pydantic models and dataclasses.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 _MAX_NAME_CHARACTERS: Final = 60
-"""The maximum length of a name that is shown. The longest of 4,000 players' names has 33."""
+"""The maximum length of a displayed name. The longest of 4,000 player names has 33 characters."""
 
 _UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
 _SPACES: Final = frozenset({"Zs", "Zl", "Zp"})
@@ -94,15 +94,15 @@ def _visible(character: str) -> str:
 
 
 def printable(text: str) -> str:
-    """Remove single invisible and control characters, but not complete escape sequences."""
+    """Remove invisible and control characters. The visible part of an escape sequence stays."""
     return "".join(map(_visible, text))
 
 
 def visible(text: str, longest: int | None = None) -> str:
-    """Remove invisible and control characters, join the lines, and cut a text that is too long.
+    """Remove invisible and control characters, join the lines, and shorten a text that is too long.
 
     Args:
-        longest: the largest number of characters to keep. None keeps all characters.
+        longest: the largest number of characters to keep. None means no limit.
     """
     text_line = " ".join(printable(text).split())
     if longest is None or len(text_line) <= longest:
@@ -111,7 +111,7 @@ def visible(text: str, longest: int | None = None) -> str:
 
 
 def visible_name(text: str) -> str:
-    """Format a name for display; ``?`` if no character of it is visible."""
+    """Format a name for display, or return ``?`` if the name has no visible character."""
     return visible(text, _MAX_NAME_CHARACTERS) or "?"
 
 
@@ -121,7 +121,7 @@ def visible_all(value: Any, longest: int | None = None) -> Any:
 
 
 def on_one_line(text: str) -> str:
-    """Replace white space by single spaces, and unprintable characters by ``\\ufffd``."""
+    """Join the lines with single spaces, and replace unprintable characters by ``\\ufffd``."""
     return "".join(sign if sign.isprintable() else "\ufffd" for sign in " ".join(text.split()))
 
 
@@ -135,7 +135,7 @@ _CONTROLS: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 def cell(value: Any) -> Any:
     """Make a text safe as a CSV cell.
 
-    Texts that are numbers, and values that are not texts, stay unchanged.
+    Texts that are numbers stay unchanged. Values other than texts also stay unchanged.
 
     A text that a spreadsheet would read as a formula is preceded by an apostrophe. Control
     characters become ``\\ufffd``, because a terminal could interpret them.
@@ -171,7 +171,7 @@ def markdown(text: str) -> str:
 
 
 def markdown_line(text: str) -> str:
-    """Escape text for the start of a Markdown line, so that it starts no list and no heading."""
+    """Escape text for the start of a Markdown line, so that no list or heading starts there."""
     text = markdown(text.strip())
     if re.match(r"[-+=#]", text):
         return f"\\{text}"

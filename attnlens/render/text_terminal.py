@@ -29,7 +29,7 @@ _NAME: Final = 16
 """The largest width of a token's name in columns."""
 
 _CELL: Final = 6
-"""The width of a cell of the heat map in columns: a shade and a percentage."""
+"""The width in columns of a heat-map cell, which has a shade and a percentage."""
 
 _SHORT_WAYS: Final = {
     "cross-attention": "hidden from cross-attention",
@@ -42,17 +42,17 @@ VERDICTS: Final = {
     "cannot be told": ("?", "unclear", "untold"),
     None: ("○", "not tested", "picture"),
 }
-"""For each verdict, its sign, words that compare the effect with that of other sets, and its style.
-"""
+"""The sign, the displayed words and the style of each verdict."""
 
 _Q_LEVEL: Final = 0.05
-"""Above this q, "no larger" needs no reason."""
+"""If q is above this level, "no larger" is shown without a reason."""
 
 _CAVEAT: Final = (
-    "An attention weight shows where the decoder looked, not that it mattered. Hidden words get no "
-    "cross-attention, but other positions may hold traces of them. Replaced words are not read. "
-    "✓ larger, – no larger: than the effect of other sets of as many words. q: the share of these "
-    "sets with at least as large an effect, corrected for the tokens of the answer."
+    "An attention weight shows where the decoder looked. A large weight does not show that the "
+    "word mattered. Hidden words get no cross-attention, but other positions may contain traces "
+    "of them. Replaced words are read as <unk>. ✓ larger, – no larger: than the effects of other "
+    "sets with the same number of words. q: the share of these sets whose effect is at least as "
+    "large, corrected for the number of tokens in the answer."
 )
 
 
@@ -73,7 +73,7 @@ def _heading(page: Page, data: TextExplanation) -> None:
     for word in data.input.unknown:
         page.flag(f"{word!r} is not in the vocabulary: read as <unk>")
     if not data.output.complete:
-        page.flag("the answer reached the model's greatest length without <eos>")
+        page.flag("the answer reached the model's maximum length without <eos>")
     page.blank()
 
 
@@ -96,7 +96,7 @@ def _tokens(page: Page, data: TextExplanation) -> None:
 
 def _evidence(page: Page, data: TextExplanation) -> None:
     page.paragraph(
-        "Do the most attended words matter? Probability of the token without them", "heading"
+        "Do the most attended words matter? Probability of the token without these words", "heading"
     )
     for number, token in enumerate(data.output.tokens):
         claims = [claim for claim in data.evidence if claim.token == number]
@@ -133,7 +133,7 @@ def _picture(page: Page, data: TextExplanation) -> None:
     column = max(_CELL, min(13, max(display_width(token.token) for token in tokens))) + 1
     per_block = max(1, (page.width - side) // column)
     largest = max(weight for token in tokens for weight in token.cross_attention)
-    page.paragraph("cross-attention, mean over heads: a column for each token", "heading")
+    page.paragraph("cross-attention, mean over heads: one column per token", "heading")
     page.paragraph(f"{legend(largest)} of a token's attention", "quiet")
     for start in range(0, len(tokens), per_block):
         some = tokens[start : start + per_block]

@@ -147,7 +147,7 @@ class View {
     const { number, model } = this.state;
     try {
       if (!this.sides().some((side) => side.number === number))
-        throw new Error(`There is no innings ${number} with a ball in this match.`);
+        throw new Error(`No ball was bowled in innings ${number} of this match.`);
       const loaded = await innings_of(this.page.key, number, this.query());
       if (this.leave.aborted || number !== this.state.number || model !== this.state.model) return;
       this.innings = loaded;
@@ -207,7 +207,7 @@ class View {
     if (wasLast && isGrown) Object.assign(this.state, { number: last.number, ball: last.balls, claim: null });
     await this.open();
     const text =
-      this.innings && wasLast ? this.innings.balls[this.innings.count - 1].text : "a new ball has come";
+      this.innings && wasLast ? this.innings.balls[this.innings.count - 1].text : "a new ball was bowled";
     toast(isGrown ? text : "balls that were shown before have changed in the file");
   }
 
@@ -392,7 +392,7 @@ class View {
       await navigator.clipboard.writeText(await prompt);
       toast("copied");
     } catch {
-      toast("the browser does not let this page copy");
+      toast("the browser does not allow this page to copy text");
     }
   }
   play() {
@@ -422,8 +422,8 @@ class View {
     const balls = this.innings?.balls ?? [];
     const found = balls.filter((ball) => ball.label === name || String(ball.index) === name);
     if (found.length === 1) return found[0].index;
-    if (found.length) toast(`${name} is the label of ${found.length} balls: name one by its number`);
-    else toast(`there is no ball ${name || "without a name"}; 1 to ${balls.length}`);
+    if (found.length) toast(`${name} is the label of ${found.length} balls; enter a ball number instead`);
+    else toast(`there is no ball ${name || "without a name"}; enter 1 to ${balls.length}`);
     return undefined;
   }
   /** @param {KeyboardEvent} event */

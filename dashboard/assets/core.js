@@ -135,7 +135,8 @@ export function tip(node, words) {
 // ---- Requests: answers are cached, and a request is repeated until the server answers.
 const MAX_KEPT = 160;
 const PAUSES = [400, 800, 1500, 3000]; // milliseconds between two attempts; the last pause is repeated
-const AWAY = "the server does not answer; it is asked again";
+const AWAY = "the server does not answer; trying again";
+const BUSY = "the server is busy; trying again";
 let waiting = 0;
 /** @type {Map<string, any>} */
 const kept = new Map();
@@ -157,19 +158,21 @@ async function answer(url, options) {
   let waits = false;
   try {
     for (let attempt = 0; ; attempt++) {
+      let reason = BUSY;
       try {
         const response = await fetch(url, options);
         if (![502, 503, 504].includes(response.status)) return response;
       } catch (error) {
         if (options.signal?.aborted) throw error;
-        if (!waits) waiting++;
-        waits = true;
-        toast(AWAY, true);
+        reason = AWAY;
       }
+      if (!waits) waiting++;
+      waits = true;
+      toast(reason, true);
       await pause(options.signal, PAUSES[Math.min(attempt, PAUSES.length - 1)]);
     }
   } finally {
-    if (waits && --waiting === 0 && at("toast").textContent === AWAY) toast("");
+    if (waits && --waiting === 0 && [AWAY, BUSY].includes(at("toast").textContent)) toast("");
   }
 }
 /** Requests JSON, by default without a cache. @param {string} url @param {RequestInit} [options] */
@@ -177,8 +180,8 @@ export async function fresh(url, options = {}) {
   const response = await answer(url, { cache: "no-store", ...options });
   // The body may be cut off, or its request aborted, after the status has arrived.
   const value = await response.json().catch(() => null);
-  if (!response.ok) throw new Error(value?.error || `the server said ${response.status}`);
-  if (value === null) throw new Error("the answer of the server was cut off");
+  if (!response.ok) throw new Error(value?.error || `the server answered with status ${response.status}`);
+  if (value === null) throw new Error("the server's answer was cut off");
   return value;
 }
 /** Requests JSON, and keeps it for the next call with the same URL.

@@ -39,7 +39,7 @@ export class Heads {
         id: "head-map",
         tabindex: 0,
         role: "application",
-        "aria-label": "Heat map of the head. Arrow keys move the cell that is read out.",
+        "aria-label": "Heat map of the head. Arrow keys choose the cell to read out.",
       },
       this.large,
       el("i", { class: "cell" }),

@@ -39,7 +39,7 @@ function showState(page, wrong) {
   const when = page.asOf ? new Date(1000 * page.asOf).toLocaleTimeString([], { hour12: false }) : "the start";
   const words = wrong
     ? `Not updated since ${when}: ${wrong}; updates resume when this is resolved`
-    : `Followed live; last change at ${when}`;
+    : `Live; last change at ${when}`;
   if (at("live").textContent === words) return;
   at("live").className = wrong ? "trouble" : "quiet";
   at("live").textContent = words;

@@ -135,7 +135,7 @@ function uploads(zone) {
     message.className = "loading";
     message.textContent = `Reading ${file.name}`;
     try {
-      const larger = `larger than 32 MB: name it in the terminal, attnlens dashboard ${file.name}`;
+      const larger = `larger than 32 MB; open the file in the terminal: attnlens dashboard ${file.name}`;
       if (file.size > MAX_UPLOAD) throw new Error(larger);
       const name = encodeURIComponent(file.name);
       const opened = await post(

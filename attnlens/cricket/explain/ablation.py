@@ -1,10 +1,10 @@
-"""Compute predictions for one ball while a part of the model's input is hidden or replaced.
+"""Compute predictions for one ball when a part of the model's input is hidden or replaced.
 
-The model's final layer (the fusion) is linear in the output vectors of the five scales. If one head
-changes, only its scale's vector changes, and the new logits are the original logits plus the effect
-of that change. If the outcome of a past ball is replaced, the ball keeps its position, its players
-and its scoreboard. The outcome is replaced by the outcome probabilities that were expected before
-that ball.
+The model's final layer (the fusion) is linear in the output vectors of the five scales. A change to
+one head changes only the vector of its scale. The new logits are therefore the original logits plus
+a linear function of the change in that vector. When the outcome of a past ball is replaced, the new
+value is the vector of outcome probabilities that the model expected before that ball. The ball
+keeps its position, its players and its scoreboard.
 """
 
 from __future__ import annotations
@@ -77,10 +77,10 @@ def under_knowledge(
     visible: NDArray[np.bool_],
     knowledge: dict[str, NDArray[np.bool_]],
 ) -> Floats:
-    """Return outcome probabilities if past balls and other inputs are hidden, ``(row, outcome)``.
+    """Return outcome probabilities with past balls and other inputs hidden, ``(row, outcome)``.
 
-    If a player's record is hidden, it is also hidden from the past balls that this player faced or
-    bowled.
+    Hiding a player's record also hides it in the vectors of the past balls that this player faced
+    or bowled.
 
     Args:
         batch: the result of `window_batch` for the ball.
@@ -121,9 +121,9 @@ def under_knowledge(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScaleState:
-    """The inputs and outputs of one scale's attention layer during a forward pass over one ball.
+    """The inputs and outputs of one scale's attention layer in a forward pass for one ball.
 
-    The last key is the ball itself. In a head that counts balls, the last key is the null key.
+    The last key is the current ball. For heads that count balls, the last key is the null key.
 
     Attributes:
         query: ``(1, 1, hidden_dim)``.
@@ -147,7 +147,7 @@ class ScaleState:
 
 
 class OneBall:
-    """One forward pass over one ball, recorded so that single heads can be changed.
+    """A recorded forward pass for one ball, in which single heads can be changed.
 
     Args:
         batch: the result of `window_batch` for the ball.
@@ -194,14 +194,14 @@ class OneBall:
         return result
 
     def under_masks(self, scale: str, head: int, visible: NDArray[np.bool_]) -> Floats:
-        """Return the probabilities if keys are hidden from one head only, ``(mask, outcome)``.
+        """Return the probabilities with keys hidden from one head only, ``(mask, outcome)``.
 
-        The head's other weights are renormalised. The last key (the ball itself, or the null key)
+        The head's other weights are renormalised. The last key (the current ball, or the null key)
         is never hidden.
 
         Args:
-            visible: a boolean ``(mask, key)``, true for a visible key. The keys are past balls; on
-                the long scale, they are overs.
+            visible: a boolean ``(mask, key)``, true for a visible key. The keys are past balls
+                (overs, on the long scale).
         """
         state = self.scales[scale]
         own = torch.ones(len(visible), 1, dtype=torch.bool)
@@ -212,7 +212,7 @@ class OneBall:
         return self.with_head(scale, head, read)
 
     def with_head(self, scale: str, head: int, read: Tensor) -> Floats:
-        """Return the probabilities if the output of one head is replaced, ``(row, outcome)``.
+        """Return the probabilities with the output of one head replaced, ``(row, outcome)``.
 
         Args:
             read: the new outputs of the head, ``(row, head width)``.
@@ -239,12 +239,13 @@ def _repeated(count: int, value: Tensor) -> Tensor:
 
 
 class ExpectedOutcomes:
-    """One ball for which the actual outcomes of past balls can be replaced by expected outcomes.
+    """A ball whose past balls can be given expected outcomes in place of actual outcomes.
 
-    A past ball whose outcome is replaced keeps its position, its players and its scoreboard. Its
-    outcome becomes the outcome probabilities that were expected before that ball. Its number of
-    runs becomes the expected number, and its boundary flag becomes the probability of a boundary.
-    When relations between balls are computed, the ball is neither a wicket nor a boundary.
+    When the outcome of a past ball is replaced, the ball keeps its position, its players and its
+    scoreboard. The new outcome is the vector of outcome probabilities that the model expected
+    before that ball. The number of runs becomes the expected number of runs, and the boundary flag
+    becomes the probability of a boundary. In the relations between balls, the ball counts as
+    neither a wicket nor a boundary.
     """
 
     def __init__(self, model: FullModel, batch: Batch) -> None:
@@ -253,7 +254,7 @@ class ExpectedOutcomes:
 
     @cached_property
     def _keys(self) -> tuple[Tensor, Tensor]:
-        """Return the vectors of the past balls with actual outcomes, and with expected outcomes.
+        """Return two tensors of past balls: with their actual outcomes, and with expected outcomes.
 
         Each tensor is ``(1, past, hidden_dim)``.
         """

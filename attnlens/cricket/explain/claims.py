@@ -3,16 +3,17 @@ inputs.
 
 To test whether past balls mattered, the balls are hidden from the whole model. To test whether a
 head's attention to balls mattered, the balls are hidden from that head only. The effect of hiding a
-ball is compared with the usual effect for comparable balls (see `places` in
-`attnlens.cricket.predictor.predictor`), and `attnlens.evidence.trial` gives the verdict. For a set
-of balls, the part of the effect that distance and players explain is subtracted first. For the set
-of a player's balls, only the part that distance explains is subtracted.
+ball is compared with the usual effect of hiding comparable balls. The function `places` in
+`attnlens.cricket.predictor.predictor` defines which balls are comparable, and
+`attnlens.evidence.trial` gives the verdict. For a set of balls, the test first subtracts the part
+of the effect that is explained by distance and players. For the set of a player's balls, the test
+subtracts only the part that is explained by distance.
 
-Claims about inputs other than past balls (the groups of `KNOWLEDGE`) are tested in this module. The
+This module also tests claims about inputs other than past balls (the groups of `KNOWLEDGE`). The
 effect of such an input is KL(full prediction ‖ prediction with the input hidden). For the null
-distribution, an alternative takes the place of the input, and is then hidden. An alternative to a
-player's record is the record of another player with half to twice as many rated balls. An
-alternative to the scoreboard is the scoreboard of an earlier ball.
+distribution, the input is first replaced by an alternative, and the alternative is then hidden. For
+a player's record, the alternatives are records of other players with half to twice as many rated
+balls. For the scoreboard, the alternatives are scoreboards of earlier balls.
 """
 
 from __future__ import annotations
@@ -68,14 +69,14 @@ from attnlens.evidence.verdict import Q_LEVEL, TOO_FEW_LIKE_IT, Judgement, notic
 from attnlens.files import Floats
 
 _MIN_CARRIED: Final = 0.05
-"""A head is tested only if it has at least this share of the total effect of hiding the past balls.
-Other heads are shown, but not tested.
+"""The smallest share of the past balls' total effect with which a head is tested. Heads with a
+smaller share are shown, but not tested.
 """
 
 OF_PLAYERS: Final[tuple[ClaimKind, ...]] = ("this bowler", "this batter")
 BY_DISTANCE, BY_STRUCTURE = (0,), (0, 1, 2)
-"""Columns of `_structure` whose effects are subtracted before the test: only the distance, or the
-distance and the players.
+"""Columns of `_structure` whose effects the test subtracts. The first tuple has the column of the
+distance, and the second has the columns of distance and players.
 """
 
 _BOUNDARY: Final = (OUTCOME_INDEX["4"], OUTCOME_INDEX["6"])
@@ -83,7 +84,7 @@ _BOUNDARY: Final = (OUTCOME_INDEX["4"], OUTCOME_INDEX["6"])
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BallClaim(generic.Claim):
-    """A claim of the explanation, and the balls that are hidden to test it.
+    """A claim in the explanation, with the balls that are hidden to test the claim.
 
     ``removed`` (the hidden balls) and ``window`` (the balls from which control sets are drawn) are
     indices of balls in the innings. Both are empty if the claim is not about past balls.
@@ -116,11 +117,11 @@ def claims_of(
     *,
     all_outcomes: bool = False,
 ) -> list[BallClaim]:
-    """Return the claims about past balls: first about the balls themselves, then about each head.
+    """Return the claims about past balls, and then the claims about the attention of each head.
 
     Args:
         total: each past ball's share of the attention over all heads, ``(past,)``.
-        all_outcomes: whether the claims are about the whole distribution instead of one outcome.
+        all_outcomes: whether the claims are about the whole distribution, not about one outcome.
     """
     return [*_of_balls(window, total, all_outcomes), *_of_heads(scales)]
 
@@ -212,7 +213,7 @@ MIN_ALTERNATIVES: Final = 20
 """The smallest number of alternatives from which a p-value is computed."""
 
 _SCOREBOARD_BALLS: Final = 60
-"""The largest number of past balls whose scoreboards are used as alternatives (the latest ones)."""
+"""Only the scoreboards of this many latest past balls are used as alternatives."""
 
 ONE_GROUND: Final = "not compared with other grounds and teams"
 
@@ -223,8 +224,8 @@ _PLAYERS: Final = {
 
 
 def has_record(window: BallWindow, group: str) -> bool:
-    """Return whether the ratings know the player of a group. A group that is not about a player
-    counts as known.
+    """Return whether the ratings include the player whose record the group describes. The result is
+    true for a group that is not about a player.
     """
     if group not in _PLAYERS:
         return True
@@ -232,9 +233,8 @@ def has_record(window: BallWindow, group: str) -> bool:
 
 
 def knowledge_claims(window: BallWindow) -> dict[str, BallClaim]:
-    """Return a claim for each group of `KNOWLEDGE`, by group.
-
-    If a player is new to the model, there is no claim about that player's record.
+    """Return the claims about the groups of `KNOWLEDGE`, with the groups as keys. There is no claim
+    about the record of a player who is new to the model.
     """
     innings, ball = window.innings, window.delivery
     board: ClaimKind = "the scoreboard"
@@ -246,7 +246,7 @@ def knowledge_claims(window: BallWindow) -> dict[str, BallClaim]:
         score = f"the chase ({needed} more to win, {down})"
     ground = window.match.venue or "the ground"
     texts: dict[ClaimKind, str] = {
-        "venue and teams": f"what is known of {ground} and of the two sides",
+        "venue and teams": f"what the model knows about {ground} and the two sides",
         "striker's record": f"{ball.batter.name}'s record as a batter",
         "bowler's record": f"{ball.bowler.name}'s record as a bowler",
         board: score,
@@ -260,7 +260,7 @@ def knowledge_claims(window: BallWindow) -> dict[str, BallClaim]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Knowledge:
-    """The inputs of one ball that can be hidden or replaced, apart from the past balls."""
+    """The inputs for one ball, other than past balls, that can be hidden or replaced."""
 
     predictor: TrainedPredictor
     window: BallWindow
@@ -268,15 +268,15 @@ class Knowledge:
     def predict(
         self, alternatives: Mapping[str, NDArray[np.int64]]
     ) -> tuple[Floats, dict[str, Floats]]:
-        """Return the probabilities if each group of `KNOWLEDGE` is hidden, and if it is replaced.
+        """Return the probabilities with each group of `KNOWLEDGE` hidden and with the group
+        replaced.
 
         Args:
-            alternatives: the result of the method `alternatives` for each group that is to be
-                replaced.
+            alternatives: for each group to replace, the result of the method `alternatives`.
 
         Returns:
-            First, the probabilities if each group is hidden, ``(group, outcome)``. Second, for each
-            group in ``alternatives``, the probabilities if each alternative replaces the group,
+            First, the probabilities with each group hidden, ``(group, outcome)``. Second, for each
+            group in ``alternatives``, the probabilities with each alternative in its place,
             ``(alternative, outcome)``.
         """
         rows = len(KNOWLEDGE) + sum(map(len, alternatives.values()))
@@ -299,8 +299,9 @@ class Knowledge:
     def alternatives(self, group: str, generator: np.random.Generator) -> NDArray[np.int64]:
         """Return the indices of the alternatives for a group, in random order.
 
-        For a player's record, the indices are rows of a rating table. For the scoreboard, they are
-        positions of earlier balls. The result is empty if the group has no alternatives.
+        For a player's record, the indices are rows of a rating table. For the scoreboard, the
+        indices are positions of earlier balls. The result is empty if the group has no
+        alternatives.
         """
         if group == "scoreboard":
             past = len(self.window.past)
@@ -349,16 +350,16 @@ def compare_knowledge(
     trial: Trial[BallClaim],
     choose: Callable[[Floats], tuple[Outcome | None, bool]],
 ) -> tuple[list[ClaimTest[BallClaim]], int]:
-    """Test the claim about each group of `KNOWLEDGE` by comparing the group with its alternatives.
+    """Test the claims about the groups of `KNOWLEDGE`: compare each group with its alternatives.
 
-    The explained outcome of a page is chosen from the prediction with the group visible. To treat
-    an alternative in the same way, its effect is measured on the outcome that would be explained if
-    the prediction came from the alternative.
+    The explained outcome of a page is chosen from the prediction in which the group is visible.
+    Alternatives are treated in the same way: the explained outcome is chosen again from the
+    prediction with the alternative, and the alternative's effect is measured on this outcome.
 
     Args:
         choose: a function that takes probabilities ``(11,)``. It returns the explained outcome
-            (``None`` for the whole distribution), and whether this outcome is less likely than
-            usual.
+            (``None`` for the whole distribution). It also returns whether this outcome is less
+            likely than usual.
 
     Returns:
         The tests, and the number of evaluated masks.
@@ -400,11 +401,11 @@ def compare_knowledge(
 def _change_of(
     choose: Callable[[Floats], tuple[Outcome | None, bool]], before: Floats, after: Floats
 ) -> float:
-    """Return the change of the explained outcome's log-odds if an input is hidden.
+    """Return how much the explained outcome's log-odds change when an input is hidden.
 
-    The change is positive if hiding lowers the log-odds. If the outcome is less likely than usual,
-    the sign is reversed. If no single outcome is explained, the result is the divergence of the
-    whole distributions, in nats.
+    The change is positive if hiding lowers the log-odds. The sign is reversed for an outcome that
+    is less likely than usual. When no single outcome is explained, the result is the KL divergence
+    between the two distributions, in nats.
     """
     subject, lowers = choose(before)
     if subject is None:
@@ -421,8 +422,8 @@ _BALLS: Final = "balls"
 
 
 def groups_of(window: BallWindow) -> dict[str, list[int]]:
-    """Return the positions of the past balls by group. A ball belongs to the first group that fits
-    it.
+    """Return the positions of the past balls in each group. Each ball belongs to the first group
+    that fits.
     """
     tests = {
         "this over": "same_over",
@@ -440,10 +441,10 @@ def groups_of(window: BallWindow) -> dict[str, list[int]]:
 
 
 def contributions_of(predictor: TrainedPredictor, window: BallWindow) -> Contributions:
-    """Return the exact Shapley values of ten groups: six groups of past balls, and four groups of
-    other inputs.
+    """Return the exact Shapley values of ten groups. Six are groups of past balls, and four are
+    groups of other inputs.
 
-    The values are in units of probability. They sum to the prediction minus the baseline. A group
+    The values are in units of probability. Their sum is the prediction minus the baseline. A group
     without balls has the value zero.
     """
     past = len(window.past)
@@ -471,16 +472,16 @@ def gather_evidence(
     *,
     outcome: str | None = None,
 ) -> BallEvidence:
-    """Run every intervention for one ball: on groups of inputs, on single past balls, and on the
-    balls of claims.
+    """Run every intervention for one ball. The interventions hide groups of inputs, single past
+    balls, and the balls of claims.
 
     Random draws are seeded by the match, the innings and the ball. Two calls with the same
     arguments therefore give the same result.
 
     Args:
         outcome: the explained outcome, or ``all`` for the whole distribution. The default is the
-            outcome that `subject_of` chooses. Effects are in nats. An effect on an outcome compares
-            its probability with that of all other outcomes together.
+            outcome that `subject_of` chooses. Effects are in nats. An effect on one outcome treats
+            the outcome as a yes-or-no event.
     """
     shapley = contributions_of(predictor, window)
     trial = trial_of(predictor, window, reading, outcome=outcome)
@@ -504,12 +505,11 @@ def gather_evidence(
 def with_outcomes_replaced(
     trial: Trial[BallClaim], tests: Sequence[BallClaimTest]
 ) -> list[BallClaimTest]:
-    """Add a second test to supported claims, which shows whether the *outcomes* of their balls
-    matter.
+    """Add a second test to supported claims: whether the *outcomes* of their balls matter.
 
-    In the second test, the outcomes of the balls are replaced by the outcome probabilities that
-    were expected before each ball. Only claims about past balls that passed the first test are
-    tested again, at the same significance level.
+    The second test replaces the outcome of each ball by the outcome probabilities that the model
+    expected before that ball. A claim about past balls that passed the first test is tested again
+    at the same significance level.
     """
     supported = [
         number
@@ -558,7 +558,7 @@ def trial_of(
     """Return the `Trial` that tests the claims about a ball.
 
     Args:
-        outcome: as in `gather_evidence`.
+        outcome: the argument ``outcome`` of `gather_evidence`.
     """
     subject, lowers = subject_of(window, reading.probabilities, outcome)
     rule, _ = subject_of(window, reading.probabilities)
@@ -599,24 +599,24 @@ def usual_changes(
     *,
     by_rule: bool,
 ) -> tuple[dict[int, tuple[float, float]], ReferenceDistribution | None]:
-    """Return, for each past ball, the change that hiding a similar ball usually causes.
+    """Return the usual effect of hiding a ball that is similar to each past ball.
 
-    The usual change was measured in other innings. Two balls are similar if their distances to the
-    current ball are similar. They must also agree in two facts: whether the current batter faced
-    them, and whether the current bowler bowled them. The change is positive in the claimed
-    direction.
+    The usual change was measured in other innings. Balls are similar if they are at a similar
+    distance from the current ball. Similar balls also agree in two facts: whether the current
+    batter faced the ball, and whether the current bowler bowled the ball. A change in the claimed
+    direction is positive.
 
     Args:
         subject: the explained outcome, or ``None`` for the whole distribution.
-        lowers: whether claims say that balls lower the probability of ``subject``.
-        by_rule: whether ``subject`` is the outcome that `subject_outcome` chooses. If it is, the
-            usual change was measured on outcomes that the same rule chose. Otherwise the usual
-            change was measured on ``subject`` for all balls.
+        lowers: whether the claims say that balls lower the probability of ``subject``.
+        by_rule: whether ``subject`` is the outcome that `subject_outcome` chooses. If true, use the
+            changes that were measured on outcomes chosen by the same rule. Otherwise, use the
+            changes that were measured on ``subject`` for all balls.
 
     Returns:
-        First, the mean and the standard deviation of the change, by index of the past ball. Second,
-        the distribution of the standardised deviations from the mean, or ``None`` if it was not
-        measured or if there is no past ball.
+        First, the mean and the standard deviation of the change, with the indices of the past balls
+        as keys. Second, the distribution of the standardised deviations from the mean. The
+        distribution is ``None`` if it was not measured, or if there is no past ball.
     """
     if not window.past:
         return {}, None
@@ -645,8 +645,8 @@ def usual_changes(
 
 
 _NATS_ROW, _CLAIMED_ROW = -2, -1
-"""Rows of the model's tables of effects: for changes of the whole distribution in nats, and for
-claimed changes of the explained outcome.
+"""Rows of the model's tables of effects. The first is for changes of the whole distribution in
+nats, and the second for changes of the explained outcome in the claimed direction.
 """
 
 
@@ -656,12 +656,10 @@ def rarity_of(
     trial: Trial[BallClaim],
     subject: Outcome | None,
 ) -> dict[int, float | None]:
-    """Return the rarity of each past ball's effect, by index of the ball.
+    """Return the rarity of each past ball's effect, with the indices of the balls as keys.
 
-    The rarity is the share of similar balls in other innings whose effect is at least as large.
-
-    An effect counts whatever its direction. The share is ``None`` for every ball if no distribution
-    was measured.
+    The rarity is the share of similar balls in other innings that have at least as large an effect,
+    in either direction. The rarity is ``None`` for every ball if no distribution was measured.
     """
     usual, reference = usual_changes(predictor, window, subject, trial.lowers, by_rule=False)
     loo = trial.leave_one_out(MODEL)

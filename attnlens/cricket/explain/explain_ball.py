@@ -73,7 +73,7 @@ _NEVER_MET: Final[Mapping[str, str]] = {
     "striker's record": "unknown striker",
     "bowler's record": "unknown bowler",
 }
-"""Names that replace the groups' names if the player is new to the model and has no record."""
+"""Names of the record groups for players who are new to the model and have no record."""
 
 _KNOWLEDGE_CONTROLS: Final[Mapping[types.ClaimKind, types.Control | None]] = {
     "striker's record": "records of other players",
@@ -100,12 +100,12 @@ def explain_ball(
     `attnlens.cricket.words.narrative.in_words` adds these texts.
 
     Args:
-        evidence: whether to run the interventions. Without them, attention is shown but not tested.
+        evidence: whether to run the interventions. Without interventions, the attention is shown
+            but not tested.
         history: whether the predictor's ratings were computed for the match's date.
         outcome: the outcome to explain, or ``all`` for the whole distribution. The default is the
             outcome that `attnlens.cricket.explain.reading.subject_outcome` chooses. Effects,
-            p-values and verdicts compare the probability of this outcome with that of all other
-            outcomes together.
+            p-values and verdicts treat this outcome as a yes-or-no event.
 
     Raises:
         InputError: ``outcome`` is not the name of an outcome.
@@ -178,10 +178,10 @@ def prediction(
     usual: Floats,
     subject: Outcome,
 ) -> types.BallPrediction:
-    """Build the part of an explanation about the prediction: probabilities, and the actual outcome.
+    """Build the part of an explanation with the predicted probabilities and the actual outcome.
 
     Args:
-        full, baseline, usual: the predicted, the baseline and the usual probabilities ``(11,)``.
+        full, baseline, usual: the predicted, baseline and usual probabilities, each ``(11,)``.
         calibration: how often similar predictions came true on held-out matches.
         subject: the outcome that the explanation is about.
     """
@@ -205,7 +205,7 @@ def prediction(
 
 
 def copy_fields(model: type[BaseModel], source: object) -> dict[str, Any]:
-    """Return those attributes of ``source`` that have the same name as a field of ``model``."""
+    """Return the attributes of ``source`` that are also fields of ``model``, by name."""
     return {name: getattr(source, name) for name in model.model_fields if hasattr(source, name)}
 
 
@@ -276,7 +276,7 @@ def _within_ball(reading: Reading) -> types.WithinBall:
 
 
 def outcome_points(points: Floats) -> tuple[types.OutcomePoints, ...]:
-    """Return changes in percentage points ``(11,)`` as a tuple with one entry for each outcome."""
+    """Return a tuple with the change of each outcome, from percentage points ``(11,)``."""
     return tuple(
         types.OutcomePoints(outcome=outcome, points=rounded(value))
         for outcome, value in zip(OUTCOMES, points.tolist(), strict=True)
@@ -398,7 +398,7 @@ def _claim(
 
 
 def top_change(before: Floats, after: Floats, subjects: Sequence[int] = ()) -> types.TopChange:
-    """Return the outcome whose probability changes most, with its two probabilities.
+    """Return the outcome whose probability changes most, with its probabilities before and after.
 
     Args:
         before, after: probabilities ``(11,)``.

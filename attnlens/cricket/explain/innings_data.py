@@ -1,8 +1,8 @@
 """Convert a match and its innings to plain data for a page: scores, predictions and attention.
 
-Attention weights are stored as bytes, because a whole innings then needs only a few hundred
-kilobytes. For each head and ball, the largest weight is stored as a number, and every weight is
-stored in units of 1/255 of the largest.
+Attention weights are stored as bytes, so a whole innings needs only a few hundred kilobytes. The
+largest weight of each head and ball is stored as a number. Every weight is stored in units of 1/255
+of this largest weight.
 """
 
 from __future__ import annotations
@@ -66,15 +66,15 @@ class InningsReading:
     """The predictions and the attention of one forward pass over an innings.
 
     Attributes:
-        probabilities, usual: the predicted and the usual outcome probabilities ``(ball, 11)``.
+        probabilities, usual: the predicted and the usual outcome probabilities, each ``(ball,
+            11)``.
         scales: for each scale, the weights on the past ``(head, ball, place)``, and the weight on
-            the last key ``(head, ball)``. The last axis of the first array lists past balls,
-            starting with the previous ball. On the long scale, it lists the overs of the innings,
-            starting with the first over.
-        carries: each head's share of the effect of the past, ``(head, ball)``. The past is hidden
-            from one head at a time, and the effect is divided by the sum of these effects over all
-            heads. The heads are in the order of the scales.
-        total: the attention over all heads, ``(ball, place)``. The places are past balls, starting
+            the last key ``(head, ball)``. A place is a past ball, starting with the previous ball.
+            On the long scale, a place is an over of the innings, starting with the first over.
+        carries: each head's share of the effect of the past balls, ``(head, ball)``. The past balls
+            are hidden from one head at a time, and each effect is divided by the sum of these
+            effects. The heads are in the order of the scales.
+        total: the attention over all heads, ``(ball, place)``. A place is a past ball, starting
             with the previous ball.
     """
 
@@ -136,7 +136,7 @@ def _by_distance(rows: Floats32) -> Floats32:
 def _total(
     prediction: Prediction, effects: Mapping[str, Floats], overs: NDArray[np.int64]
 ) -> Floats32:
-    """Return `attnlens.cricket.explain.reading.Reading.total` of every ball, by distance."""
+    """Return the `Reading.total` of every ball, ``(ball, distance)``."""
     balls = len(overs)
     probs = prediction.logits[0].double().softmax(-1).numpy()
     added = np.zeros((balls, balls, probs.shape[-1]))
@@ -152,7 +152,7 @@ def _total(
 
 
 def shown_match(match: Match) -> Json:
-    """Return a match as JSON without its balls: facts, result and a summary of each innings."""
+    """Return the facts of a match, its result and a summary of each innings as JSON."""
     event = match.event.get("name")
     return {
         "match_id": match.match_id,
@@ -254,7 +254,7 @@ def _heads(predictor: TrainedPredictor, scale: str) -> Iterator[Json]:
 
 
 def _balls(match: Match, innings: Innings) -> Iterator[Json]:
-    """Yield each delivery in words, with the score and its players' figures before the delivery.
+    """Yield a description of each delivery, with the score and the figures before the delivery.
 
     The figures are the runs and balls of the batter and of the non-striker, and the bowler's
     wickets and runs.
@@ -294,7 +294,7 @@ def _outcome(ball: Delivery) -> str:
 
 
 def _rates(progress: Progress) -> str:
-    """Return the required or the current run rate, and the balls left, in words.
+    """Return a phrase with the required or the current run rate, and with the balls left.
 
     Examples: ``19 needed from 24, 4.8 an over`` and ``7.9 an over, 54 balls left``.
     """

@@ -18,15 +18,15 @@ from attnlens.render.safe import visible
 class JsonDocument(Plain):
     """The base class of documents whose values have plain JSON types.
 
-    `to_json` and `from_json` are exact inverses.
+    `from_json` reads the output of `to_json` exactly.
 
     Attributes:
-        noun: the kind of document in error messages, such as "an explanation".
-        remedy: the advice that error messages give if a file is of another kind.
+        noun: the phrase for the document in error messages, such as "an explanation".
+        remedy: the advice in the error message for a file that is another kind of document.
         rendered_as: the prefix of the functions in `attnlens.cricket.pages.documents` that render
             the document.
-        earlier_schemas: the earlier schema versions that can be read. A field that an earlier
-            version lacks becomes null or empty.
+        earlier_schemas: the earlier schema versions that can be read. Fields that are missing in an
+            earlier version become null or empty.
     """
 
     noun: ClassVar[str]
@@ -58,8 +58,8 @@ class JsonDocument(Plain):
         """Validate plain data and return the document.
 
         Raises:
-            InputError: the data is not a document of this class. The message has the JSON pointer
-                of the first error.
+            InputError: the data is not a document of this class. The message gives the JSON pointer
+                to the first error.
         """
         try:
             return cls.model_validate(data)
@@ -71,7 +71,7 @@ class JsonDocument(Plain):
         """Read the JSON that `to_json` wrote.
 
         Raises:
-            InputError: as in `from_dict`.
+            InputError: the text is not a document of this class.
         """
         try:
             return cls.model_validate_json(text)

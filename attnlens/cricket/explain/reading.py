@@ -48,12 +48,12 @@ from attnlens.render.numbers import rounded
 MAX_LISTED_BALLS: Final = 4
 NATS_DIGITS: Final = 9
 RELATION_HEADS: Final = ("same_bowler", "same_batsman")
-"""The patterns of heads that list, after the most attended ball, only balls of one player."""
+"""Patterns of heads that list balls of only one player, apart from the most attended ball."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScaleAttention:
-    """The attention of the heads of one scale to the past ``balls``, oldest first.
+    """The attention of one scale's heads to the past ``balls``. The oldest ball is first.
 
     Attributes other than ``scale``, ``current`` and ``balls`` have one entry for each head.
 
@@ -61,8 +61,8 @@ class ScaleAttention:
         current: the index of the current ball.
         rows: the attention weight on each past ball.
         own: the attention weight on the current ball itself, or on the null key.
-        carries: the head's share of the effect of the past. The past is hidden from one head at a
-            time, and the effect is divided by the sum over all heads.
+        carries: the head's share of the effect of the past balls. The past balls are hidden from
+            one head at a time, and each effect is divided by the sum of these effects.
         patterns: the result of `head_patterns`.
         sees: the relation to which the head is restricted, or ``None``.
         earned: the relation that describes the head's measured behaviour, or ``unspecialised``.
@@ -94,9 +94,8 @@ def ranked(balls: Sequence[WindowBall], row: Sequence[float]) -> list[int]:
 
 
 def aggregate(attention: ScaleAttention) -> types.AggregateAttention:
-    """Return how the attention of all heads to past balls is divided among kinds of balls.
-
-    Each ball is counted once: in the first kind that fits it.
+    """Return how all heads divide their attention among categories of past balls. Each ball is
+    counted once, in the first category that fits.
     """
     parts = dict.fromkeys(types.AggregateAttention.model_fields, 0.0)
     for at, ball in enumerate(attention.balls):
@@ -109,10 +108,8 @@ def aggregate(attention: ScaleAttention) -> types.AggregateAttention:
 
 
 def shares(attention: ScaleAttention) -> tuple[types.RelationShare, ...]:
-    """Return each relation's share of the attention to past balls, and its uniform share.
-
-    The uniform share is the share that the relation would have if every ball got the same
-    attention.
+    """Return each relation's share of the attention to past balls, and its uniform share. The
+    uniform share is the share of the balls that have the relation.
     """
     total = sum(sum(row) for row in attention.rows)
 
@@ -132,7 +129,7 @@ def shares(attention: ScaleAttention) -> tuple[types.RelationShare, ...]:
 
 
 def note_on(balls: Sequence[WindowBall]) -> str | None:
-    """Return, in words, what two or more balls have in common, or ``None``."""
+    """Return a phrase for what two or more balls have in common, or ``None``."""
     if len(balls) < 2:
         return None
     traits: tuple[tuple[str, Callable[[WindowBall], bool]], ...] = (
@@ -155,8 +152,8 @@ def heat_map(
 
     Args:
         bowler, batter: the players of the current ball.
-        effects: for each ball index, the effect of hiding only that ball, in nats; ``None`` if the
-            effects were not measured.
+        effects: the effect of hiding only one ball, in nats, by the index of the ball. ``None`` if
+            the effects were not measured.
     """
     balls = attention.balls
     kind = types.LongHeatMap if attention.over_weights is not None else types.HeatMap
@@ -234,19 +231,19 @@ SITES: Final[dict[str, str]] = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Paths:
-    """The attention of each head in one prediction, and each head's contribution to the prediction.
+    """The attention weights of each head in one prediction, and the effect of each head.
 
     Attributes:
         probs: the prediction ``(outcome,)``.
         gates: the fusion weights, by the names in `FUSED`.
         scales: for each scale, the attention weights on the past keys, ``(head, key)``. The keys
-            are past balls; on the long scale, they are overs.
+            are past balls (overs, on the long scale).
         own: for each scale, the attention weight on the last key, ``(head,)``. The last key is the
-            ball itself, or the null key.
+            current ball, or the null key.
         head_effects: for each scale, the result of the function `head_effects`,
             ``(head, outcome)``.
-        over_of: the over of each past ball, ``(past,)``; -1 if the long scale does not see the
-            ball.
+        over_of: the over of each past ball, ``(past,)``. A ball that the long scale does not see
+            has the value -1.
     """
 
     probs: Floats
@@ -258,7 +255,7 @@ class Paths:
 
     @property
     def carries(self) -> dict[str, Floats]:
-        """The size of each head's effect, divided by the sum over all heads, by scale ``(head,)``.
+        """Each head's share of the summed sizes of all head effects, ``(head,)`` for each scale.
 
         The shares of all scales together sum to 1, or to 0 if all effects are 0.
         """
@@ -281,9 +278,8 @@ class Paths:
     def through_heads(self, scales: Mapping[str, Floats]) -> Floats:
         """Return the contribution of each past ball to the log-probabilities, ``(past, outcome)``.
 
-        The contribution is the part that reaches the prediction through the heads: the effect of
-        each head is divided among the balls by `past_parts`, and the parts are summed over the
-        heads.
+        A ball contributes to the prediction through the heads. The function `past_parts` divides
+        each head's effect among the balls, and a ball's parts are summed over the heads.
 
         Args:
             scales: for each scale, the attention weights of its heads, ``(head, key)``.
@@ -297,7 +293,7 @@ class Paths:
     def total(self, scales: Mapping[str, Floats]) -> Floats:
         """Return each past ball's share of the attention over all heads, ``(past,)``.
 
-        A ball's share is proportional to the size of its row in the result of `through_heads`.
+        Each share is proportional to the size of the ball's row in the result of `through_heads`.
         """
         return past_shares_of(size_of(self.probs, self.through_heads(scales)))
 
@@ -311,7 +307,7 @@ class Paths:
         return self.total(self.scales)
 
     def uniform(self) -> Floats:
-        """Return what `attention` would return if each head attended uniformly to its keys."""
+        """Return the result of `attention` for heads that attend uniformly to their past keys."""
 
         def even(rows: Floats) -> Floats:
             total: Floats = rows.sum(-1, keepdims=True)
@@ -322,10 +318,9 @@ class Paths:
     def rollout(self) -> Floats:
         """Return the attention rollout of the past balls, ``(past,)``.
 
-        Rollout traces attention back through the layers of the model.
-
-        In a layer with a residual connection, half of the input passes through the attention, so
-        attention in that layer counts half.
+        Rollout multiplies attention weights along the layers of the model. Half of a layer's output
+        is assumed to come through the residual connection, so the attention of a layer with this
+        connection counts half.
         """
         score = np.zeros(len(self.over_of))
         for scale, rows in self.scales.items():
@@ -345,14 +340,14 @@ def past_shares_of(rows: Floats) -> Floats:
 def head_effects(model: FullModel, prediction: Prediction, captured: Captured) -> dict[str, Floats]:
     """Return each head's effect on the log-probabilities, by scale ``(query, head, outcome)``.
 
-    The past is hidden from one head at a time. That head then attends only to the ball itself, or
-    to the null key on the scale ``whole``. The head's effect is the resulting decrease of the
-    log-probabilities. From each effect its mean under the prediction is subtracted, because adding
-    a constant to all log-probabilities does not change the prediction.
+    The past balls are hidden from one head at a time. That head then attends only to the current
+    ball, or to the null key on the scale ``whole``. The head's effect is the resulting decrease of
+    the logits. The mean of each effect under the prediction is subtracted, because a constant that
+    is added to all logits does not change the prediction.
 
     Args:
-        captured: the activations of `observed_modules` in this forward pass, from
-            `captured_activations`.
+        captured: the activations of the modules in `observed_modules`, recorded in this forward
+            pass by `captured_activations`.
     """
     probs = prediction.logits[0].double().softmax(-1)
     effects = {}
@@ -386,10 +381,10 @@ def head_effects(model: FullModel, prediction: Prediction, captured: Captured) -
 
 
 def size_of(probs: Floats, changes: Floats) -> Floats:
-    """Reduce changes of log-probabilities ``(..., outcome)`` to their sizes ``(...)``.
+    """Return the sizes ``(...)`` of changes of log-probabilities ``(..., outcome)``.
 
-    The size is the standard deviation of the changes under the prediction. It approximates the
-    square root of twice the divergence.
+    The size is the standard deviation of the changes under the prediction. It is approximately the
+    square root of twice the KL divergence.
     """
     centred = changes - (probs * changes).sum(-1, keepdims=True)
     sizes: Floats = np.sqrt((probs * centred**2).sum(-1))
@@ -397,7 +392,7 @@ def size_of(probs: Floats, changes: Floats) -> Floats:
 
 
 def head_shares(probs: Floats, effects: Mapping[str, Floats]) -> dict[str, Floats]:
-    """Return the size of each head's effect, divided by the sum over all heads.
+    """Return each head's share of the summed sizes of all head effects.
 
     The result is ``(..., head)`` by scale.
 
@@ -422,7 +417,7 @@ def block_at(site: str) -> str:
 
 
 def predict_paths(model: FullModel, batch: Batch) -> tuple[Prediction, Paths]:
-    """Run one forward pass over one query. Return the prediction and its `Paths`."""
+    """Run one forward pass for one ball. Return the prediction and its `Paths`."""
     with captured_activations(model, *observed_modules()) as captured:
         prediction = model.predict(batch)
         with torch.no_grad():
@@ -447,7 +442,7 @@ def predict_paths(model: FullModel, batch: Batch) -> tuple[Prediction, Paths]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reading:
-    """The prediction and the attention of one forward pass over one ball.
+    """The prediction and the attention of one forward pass for one ball.
 
     Attributes:
         probabilities: the outcome probabilities ``(11,)``.
@@ -461,7 +456,7 @@ class Reading:
 
 
 def read_ball(predictor: TrainedPredictor, window: BallWindow) -> Reading:
-    """Run the predictor on a ball and read its attention."""
+    """Run the predictor on a ball, and return the prediction and the attention."""
     with record(predictor.model) as recording, torch.no_grad():
         prediction, paths = predict_paths(predictor.model, window.batch)
     return Reading(
@@ -516,20 +511,20 @@ def scale_attention(
 
 
 def head_patterns(scale: str, heads: int) -> list[str | None]:
-    """Return the starting pattern of each head of a scale: the name of a relation, or ``None``.
+    """Return the starting pattern of each head of a scale: a relation's name, or ``None``.
 
-    A head with a pattern started training with a bias for that relation. On the scale ``whole``,
-    the pattern is the relation to which the head is restricted.
+    A head with a pattern had a bias for that relation at the start of training. On the scale
+    ``whole``, the pattern is the relation to which the head is restricted.
     """
     patterns = WHOLE_RELATIONS if scale == "whole" else STARTING_PATTERNS
     return [*patterns, *[None] * heads][:heads]
 
 
 def bias_shares(entry: AttentionRecord) -> list[float | None]:
-    """Return the share of each head's preference among past balls that comes from built-in biases.
+    """Return, for each head, the share of the logits' variance that comes from built-in biases.
 
-    See `built_in` for the definition. The share is ``None`` if there are fewer than two past balls,
-    or if the logits do not vary.
+    Only the logits of past balls are used. See `built_in` for the definition. The share is ``None``
+    if there are fewer than two past balls, or if the logits do not vary.
     """
     if entry.content is None or entry.bias is None or entry.weights.shape[-1] < 3:
         return [None] * entry.weights.shape[1]
@@ -543,10 +538,10 @@ def bias_shares(entry: AttentionRecord) -> list[float | None]:
 def past_parts(scale: str, rows: Floats) -> Floats:
     """Divide the output of each head among the past balls, using its weights ``(..., key)``.
 
-    For most heads, the share of a ball is its share of the attention to the past. A head of the
-    scale ``whole`` counts balls: its output is minus the logarithm of the weight on the null key.
-    Hiding a ball of weight w lowers this output by -log(1 - w). The ball's share is this decrease
-    divided by the output. The shares of a counting head sum to at most 1.
+    For most heads, a ball's share is its share of the attention to past balls. A head of the scale
+    ``whole`` counts balls: its output is minus the logarithm of the weight on the null key. Hiding
+    a ball with weight w lowers this output by -log(1 - w). The ball's share is this decrease
+    divided by the output. The shares of a head that counts balls sum to at most 1.
     """
     if scale != "whole":
         return past_shares_of(rows)
@@ -561,12 +556,12 @@ def past_parts(scale: str, rows: Floats) -> Floats:
 
 
 Captured: TypeAlias = dict[str, tuple[Any, Any]]
-"""The inputs and the output of each module, by the module's path."""
+"""A dictionary from the path of a module to the module's inputs and output."""
 
 
 @contextmanager
 def captured_activations(model: nn.Module, *names: str) -> Iterator[Captured]:
-    """Record the inputs and the output of each named submodule's last call inside the block."""
+    """Record the inputs and the output of the last call of each named submodule."""
     captured: Captured = {}
 
     def listen(name: str) -> Any:
@@ -584,7 +579,7 @@ def captured_activations(model: nn.Module, *names: str) -> Iterator[Captured]:
 
 
 def keys_of(activations: Captured) -> dict[str, Tensor]:
-    """Return the keys of each attention module, ``(1, key, width)``, by site."""
+    """Return the key vectors of each attention module, ``(1, key, width)``, with sites as keys."""
     return {site: inputs[1].detach() for site, (inputs, _) in activations.items()}
 
 
@@ -595,12 +590,12 @@ def attention_at(model: FullModel, site: str) -> RelationAttention:
 
 
 ALL: Final = "all"
-"""The value of the argument ``outcome`` that requests evidence about the whole distribution."""
+"""As the argument ``outcome``, this value requests evidence about the whole distribution."""
 
 TALKED_OF: Final = frozenset({"0", "1", "4", "6", "W"})
 MIN_NOTICEABLE, MIN_NOTICEABLE_RARE = 0.015, 0.05
-"""The smallest noticeable difference of a probability from usual: for an outcome in `TALKED_OF`,
-and for any other outcome.
+"""The smallest noticeable difference between a probability and the usual one. The first value is
+for an outcome in `TALKED_OF`, and the second for any other outcome.
 """
 
 
@@ -614,7 +609,7 @@ def scoreboard_baseline(window: BallWindow) -> Floats:
 
 
 def usual_probabilities(arrays: InningsArrays, position: int) -> Floats:
-    """Return the usual probabilities for the ball at a position (from 0) of an encoded innings."""
+    """Return the usual probabilities for one ball of an encoded innings. Positions start at 0."""
     logs = arrays.usual[position].astype(float)
     probs: Floats = np.exp(logs - np.logaddexp.reduce(logs))
     return probs
@@ -623,7 +618,7 @@ def usual_probabilities(arrays: InningsArrays, position: int) -> Floats:
 def subject_of(
     window: BallWindow, full: Floats, outcome: str | None = None
 ) -> tuple[Outcome | None, bool]:
-    """Return `chosen_subject` for a ball, or ``(None, False)`` if ``outcome`` is `ALL`."""
+    """Return the result of `chosen_subject`, or ``(None, False)`` if ``outcome`` is `ALL`."""
     if outcome == ALL:
         return None, False
     return chosen_subject(full, scoreboard_baseline(window), window.delivery.outcome, outcome)
@@ -635,11 +630,11 @@ def chosen_subject(
     """Return the explained outcome, and whether the claims say that balls lower its probability.
 
     If the outcome is noticeably less likely than usual, the claims say that balls lower its
-    probability. Otherwise they say that balls raise it.
+    probability. Otherwise, the claims say that balls raise its probability.
 
     Args:
-        full, usual: the predicted and the usual probabilities ``(11,)``.
-        actual: the actual outcome; empty or ``None`` for a ball not yet bowled.
+        full, usual: the predicted and the usual probabilities, each ``(11,)``.
+        actual: the actual outcome; empty or ``None`` if the ball has not been bowled.
         outcome: the requested outcome; by default, the outcome that `subject_outcome` chooses.
     """
     if outcome is None:
@@ -652,38 +647,37 @@ def chosen_subject(
 
 
 FAR_RATIO: Final = 2.0
-"""The ratio from which an outcome is far from usual.
+"""The smallest ratio at which the probability of an outcome is far from usual.
 
-Its probability is then at least this many times the usual one, or the usual one is at least this
-many times its probability.
+The larger of the probability and the usual probability is divided by the smaller one.
 """
 
 ALWAYS_SUBJECTS: Final = frozenset({"4", "6", "W"})
-"""Outcomes that are always explained if they happened."""
+"""If one of these outcomes happened, the explanation is about this outcome."""
 
 
 def subject_outcome(full: Floats, usual: Floats, actual: str | None) -> Outcome:
     """Return the outcome that an explanation is about by default.
 
-    For a ball that was bowled, it is the first of these outcomes whose condition holds:
+    For a ball that was bowled, take the first of these outcomes whose condition is true:
 
     - the actual outcome, if it was a wicket, a four or a six;
-    - the outcome whose probability is furthest from usual by ratio, among the outcomes that differ
-      noticeably from usual and are at least twice or at most half as likely as usual;
+    - the outcome with the largest ratio to usual (up or down), among the outcomes whose ratio is at
+      least two and whose difference from usual is noticeable;
     - the actual outcome, if it was a dot or a single;
     - the likeliest of dot, single, four, six and wicket.
 
-    For a ball not yet bowled, it is the outcome whose probability is furthest from usual by ratio,
-    among the outcomes that differ noticeably from usual. If no outcome differs noticeably, it is
-    the outcome of `TALKED_OF` whose probability differs most from usual.
+    For a ball that has not been bowled, take the outcomes whose difference from usual is
+    noticeable, and choose the one with the largest ratio (up or down). If no difference is
+    noticeable, choose the outcome of `TALKED_OF` with the largest difference.
 
-    A smaller minimum ratio than `FAR_RATIO` would make the choice less stable. The choice would
-    change more often if the file did not name the venue (measured on matches of 11 May to 23
-    October 2024).
+    A minimum ratio below `FAR_RATIO` would make the choice less stable. With a smaller ratio,
+    removing the venue from the match file changes the choice more often (measured on matches of 11
+    May to 23 October 2024).
 
     Args:
-        full, usual: the predicted and the usual probabilities ``(11,)``.
-        actual: the actual outcome; empty or ``None`` for a ball not yet bowled.
+        full, usual: the predicted and the usual probabilities, each ``(11,)``.
+        actual: the actual outcome; empty or ``None`` if the ball has not been bowled.
     """
     if actual in ALWAYS_SUBJECTS:
         return OUTCOMES[OUTCOME_INDEX[actual]]

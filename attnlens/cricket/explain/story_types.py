@@ -50,9 +50,9 @@ class BallOfMatch(Plain):
 
 
 class WinPoint(BallOfMatch):
-    """The win probability of the story's team before a ball, and after the ball's actual outcome.
+    """The win probability of the story's team before a ball, and after its actual outcome.
 
-    Both values depend on the state of the match, but not on who bats or bowls at the moment.
+    Both values depend on the state of the match. The values ignore which players bat and bowl.
     """
 
     before: Share
@@ -60,10 +60,10 @@ class WinPoint(BallOfMatch):
 
 
 class LedgerEntry(Plain):
-    """The change that one ball or a revised target made to the win probability of the story's team.
+    """The effect of one ball or of a revised target on the win probability of the story's team.
 
-    ``points`` are percentage points. The win probability before the first ball, plus the points of
-    all entries, equals 100 after a win, 0 after a defeat and 50 after a tie.
+    ``points`` are percentage points. The points of all entries, added to the win probability before
+    the first ball, give the result: 100 for a win, 0 for a defeat and 50 for a tie.
     """
 
     innings: Ball
@@ -73,7 +73,7 @@ class LedgerEntry(Plain):
 
 
 class PlayerAdded(Plain):
-    """The percentage points that a player added to the side's win probability with bat and ball."""
+    """The percentage points that one player added to the side's win probability."""
 
     name: Text
     side: Text
@@ -81,13 +81,14 @@ class PlayerAdded(Plain):
 
 
 class MovedBy(Plain):
-    """The effect of one group of inputs on the win probability that was expected before a ball.
+    """The effect of one group of inputs on the win probability expected before a ball.
 
     Attributes:
         group: the name of the group, as in the contributions of an explanation.
-        points: the effect in percentage points, relative to what is usual at such a scoreboard.
-        record: if the group is a player's record, how often the actual outcome had happened on that
-            player's balls in earlier matches.
+        points: the effect in percentage points, relative to usual probabilities at a similar
+            scoreboard.
+        record: for a player's record, how often the ball's actual outcome had happened on the
+            player's balls in earlier matches. Otherwise null.
     """
 
     group: Text
@@ -101,17 +102,16 @@ class Moment(BallOfMatch):
     Attributes:
         outcome: the actual outcome; ``probability`` and ``usual`` are probabilities of this
             outcome.
-        swing: the change that the ball made to the team's win probability, from -1 to 1; null if it
-            is unknown.
-        event: the part of ``sentence`` that says what happened, in the style of a scorebook.
-        verdict: ``supported`` if the tests support a claim that past balls or players' records
-            explain the probability; null if no claim was tested.
-        finding: the supported claim as a sentence. It is given only if the claim accounts for at
-            least a twentieth of the swing, or if the swing is unknown.
-        expected: the part of the swing that the prediction expected before the ball, in percentage
-            points.
-        moved_by: the groups of inputs that change ``expected`` most. The group with the largest
-            change is first.
+        swing: the change that the ball made to the team's win probability, from -1 to 1; null if
+            the change is unknown.
+        event: the part of ``sentence`` that describes the event in the style of a scorebook.
+        verdict: the verdict on claims that past balls or players' records explain the probability.
+            The verdict is ``supported`` if one claim is supported, and null without a tested claim.
+        finding: the supported claim as a sentence. The finding is null if the claim accounts for
+            less than a twentieth of a known swing.
+        expected: the mean change of the win probability that the model expected before the ball, in
+            percentage points.
+        moved_by: the groups of inputs with the largest effects on ``expected``, largest first.
     """
 
     outcome: Outcome
@@ -128,7 +128,7 @@ class Moment(BallOfMatch):
 
 
 class MatchClaim(BallOfMatch):
-    """A claim that is supported after two corrections of its p-value for multiple tests.
+    """A claim that stays supported when all tests of the story are corrected together.
 
     ``q`` is the p-value corrected for the number of claims about the ball. ``q_match`` is the
     p-value corrected for the number of claims in the story.
@@ -151,13 +151,13 @@ class Tested(Plain):
 class Tally(Plain):
     """The actual and the expected runs and wickets of one batter, one bowler or one over.
 
-    The expected values are sums of forecasts. Each forecast is made before its ball.
+    An expected value is the sum of the forecasts that were made before each ball.
 
     Attributes:
-        runs, expected_runs: for a batter, runs off the bat; for a bowler, the runs charged to him;
-            for an over, all runs.
-        wickets, expected_wickets: for a batter, his dismissals; for a bowler, the wickets credited
-            to him; for an over, all wickets.
+        runs, expected_runs: runs off the bat for a batter, runs charged to the bowler for a bowler,
+            and all runs for an over.
+        wickets, expected_wickets: dismissals for a batter, wickets credited to the bowler for a
+            bowler, and all wickets for an over.
     """
 
     innings: Ball
@@ -170,7 +170,7 @@ class Tally(Plain):
 
 
 class Expected(Plain):
-    """The tallies of all batters, all bowlers and all overs, each in order of appearance.
+    """The tallies of all batters, all bowlers and all overs. Each list is in order of appearance.
 
     Overs are numbered as in the file, from 0.
     """
@@ -184,12 +184,13 @@ class MatchStory(JsonDocument):
     """The story of a match: the result, the win probability, the turning points and the surprises.
 
     Attributes:
-        team: the side whose win probability is given. It is the winner, or the side that batted
-            first if there is no winner. Null if no win probability is known.
+        team: the side whose win probability is given. This side is the winner or, if there is no
+            winner, the side that batted first. Null if no win probability is known.
         claims: the claims that are supported if all tests of the story are corrected together
             (false discovery rate of 5%).
-        ledger, players: empty if the match was not decided by its balls (for example, by a rule for
-            interrupted matches), or if an innings has no win probability.
+        ledger, players: empty if an innings has no win probability. Both are also empty if the
+            result does not follow from the balls (for example, if a rule for interrupted matches
+            decided the match).
     """
 
     noun: ClassVar[str] = "the story of a match"

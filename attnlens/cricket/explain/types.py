@@ -83,15 +83,15 @@ class _TopOvers(Plain):
 
 
 class _WholeRow(Plain):
-    """The fields that describe one head's attention to all past balls.
+    """The fields about one head's attention to all past balls.
 
     Attributes:
-        self_attention: the weight on the current ball; for the scale ``whole``, the weight on the
+        self_attention: the weight on the current ball. On the scale ``whole``, the weight on the
             null key.
-        carries: the head's share of the total effect of the past, which is hidden from one head at
-            a time. Over all heads, the shares sum to 1. Null in documents of schema 1.0.
-        sees: the relation to which the head is restricted, such as ``same_bowler``; null if it may
-            attend to every ball of its scale, and in documents of schema 1.0.
+        carries: the head's share of the past balls' total effect. The shares of all heads sum to 1.
+            Null in schema 1.0.
+        sees: the relation to which the head is restricted, such as ``same_bowler``. Null if the
+            head may attend to every ball of its scale. Also null in documents of schema 1.0.
         earned: the relation that describes the head's measured behaviour, or null.
     """
 
@@ -153,9 +153,9 @@ AnyLongHead = Annotated[
 
 
 class AggregateAttention(Plain):
-    """How the attention of all heads to past balls is divided among kinds of balls.
+    """How all heads together divide their attention among categories of past balls.
 
-    Each past ball is counted once: in the first kind that fits it.
+    Each past ball is counted once, in the first category that fits.
     """
 
     last_over: Share
@@ -192,14 +192,14 @@ _ONLY_HEADS = Field(json_schema_extra={"additionalProperties": False})
 
 
 class HeatMap(_HeatMap):
-    """The attention of one scale's heads to the past balls."""
+    """The attention of the heads of one scale to the past balls."""
 
     scale: Literal["micro", "short", "medium", "whole"]
     attention_by_head: Annotated[dict[HeadKey, AnyHead], _ONLY_HEADS]
 
 
 class LongHeatMap(_HeatMap):
-    """The attention of the long scale's heads to earlier overs.
+    """The attention of the heads of the long scale to earlier overs.
 
     The weight of an over is divided evenly among its balls.
     """
@@ -216,7 +216,7 @@ class AcrossBalls(Plain):
     whole: HeatMap | None
 
     def scales(self) -> dict[str, HeatMap | LongHeatMap]:
-        """Return the heat map of each scale. A document of schema 1.0 has none for ``whole``."""
+        """Return the heat map of each scale. Documents of schema 1.0 lack the scale ``whole``."""
         return {name: heat_map for name, heat_map in self if heat_map is not None}
 
 
@@ -259,7 +259,7 @@ FlagName = Literal[
 
 
 class Remark(Plain):
-    """A note that a reader should see before relying on the numbers."""
+    """A note to read before relying on the numbers."""
 
     flag: Text
     text: Text
@@ -304,10 +304,10 @@ class BallStanding(Plain):
     """The scorebook before the ball.
 
     Attributes:
-        bowler_overs: the overs bowled by the bowler, such as ``3.2``; in The Hundred, overs of five
-            balls.
+        bowler_overs: the overs that the bowler has bowled, such as ``3.2``. In The Hundred, an over
+            has five balls.
         partnership_balls: the number of balls that the two batters have faced together.
-        latest: up to six latest balls in scorebook notation, oldest first.
+        latest: the latest balls (at most six) in scorebook notation, oldest first.
         hat_trick: whether a wicket on this ball would be the bowler's third in three balls.
     """
 
@@ -326,7 +326,7 @@ class BallStanding(Plain):
 
 
 class BallResult(Plain):
-    """The result of the ball: its runs, who was out and how, and the fielders involved."""
+    """The result of the ball: the runs, the player who was out, the dismissal, and the fielders."""
 
     runs: Integer
     runs_batter: Integer
@@ -371,9 +371,9 @@ class OutcomeProbability(Plain):
     """The predicted probability of one outcome.
 
     Attributes:
-        baseline: the prediction if every group of inputs is hidden.
-        usual: the recent probability in this competition at a similar scoreboard, regardless of the
-            players.
+        baseline: the prediction with every group of inputs hidden.
+        usual: the probability at a similar scoreboard in recent matches of this competition,
+            regardless of the players.
     """
 
     outcome: Outcome
@@ -404,13 +404,13 @@ EveryOutcome = Annotated[tuple[OutcomePoints, ...], AfterValidator(in_order)]
 
 
 class CallsLikeThis(Plain):
-    """Held-out balls with a similar prediction for an outcome, and how often the outcome happened.
+    """The held-out balls with a similar prediction for an outcome, and the outcome's frequency.
 
     Attributes:
         predicted: the mean predicted probability of the balls.
         happened: the share of the balls that had the outcome.
-        happened_ci: the 95% interval of ``happened`` over resampled matches; null if all the balls
-            are from one match.
+        happened_ci: the 95% interval of ``happened``, from resampling matches. Null if all the
+            balls are from one match.
     """
 
     outcome: Outcome
@@ -424,10 +424,10 @@ class Calibration(Plain):
     """How often predictions like these came true on held-out matches.
 
     Attributes:
-        checkpoint: the checkpoint that was measured: the model's own, or one whose calibration
-            table it uses.
+        checkpoint: the checkpoint whose calibration was measured. The model may use the calibration
+            table of another checkpoint.
         matches, balls: the number of held-out matches, and the number of their balls.
-        first, last: the day of the first and the day of the last of these matches.
+        first, last: the days of the first and the last of these matches.
     """
 
     checkpoint: Text
@@ -439,7 +439,7 @@ class Calibration(Plain):
 
 
 class BallPrediction(Plain):
-    """The prediction for the ball, with the usual and the baseline probabilities.
+    """The prediction for the ball, with the usual probabilities and the baseline.
 
     Attributes:
         top: the most likely outcome.
@@ -462,7 +462,7 @@ class BallPrediction(Plain):
 
 
 class ProjectedTotal(Plain):
-    """The projected total of a first innings in runs: the mean, and the ends of the middle 80%."""
+    """The projected total of a first innings, in runs, with the ends of its 80% interval."""
 
     low: Finite
     mean: Finite
@@ -472,15 +472,15 @@ class ProjectedTotal(Plain):
 class WinProbability(Plain):
     """The probability that the batting side wins the match.
 
-    The values depend on the state of the match, but not on who bats or bowls at the moment.
+    The values depend on the state of the match. The values ignore which players bat and bowl.
 
     Attributes:
-        before: the value before the ball. In documents of attnlens 0.2, it is the value that is now
-            named ``expected``.
-        expected: the mean of ``after``, weighted by the predicted probabilities; null in documents
+        before: the value before the ball. In documents of attnlens 0.2, ``before`` has the value
+            that is now named ``expected``.
+        expected: the mean of ``after``, weighted by the predicted probabilities. Null in documents
             of attnlens 0.2.
         after: the value after each possible outcome.
-        happened: the value after the actual outcome; null for a ball not yet bowled.
+        happened: the value after the actual outcome. Null if the ball has not been bowled.
         projected: the projected total before the ball; null in a chase.
     """
 
@@ -495,7 +495,7 @@ class WinProbability(Plain):
 class BallContribution(Plain):
     """The percentage points that one past ball adds to the probability of each outcome.
 
-    They are the prediction minus the prediction if only this ball is hidden.
+    The points are the prediction minus the prediction with only this ball hidden.
     """
 
     index: Ball
@@ -505,7 +505,7 @@ class BallContribution(Plain):
 class ComesTrue(Plain):
     """The calibration slope of one kind of contribution on held-out balls, with its 95% interval.
 
-    It is the slope of actual outcomes on contributions; 1 means that they are calibrated.
+    The slope comes from a regression of actual outcomes on contributions; 1 means calibrated.
     """
 
     slope: Finite
@@ -514,18 +514,18 @@ class ComesTrue(Plain):
 
 
 class Contribution(Plain):
-    """The contribution of one group of inputs to each outcome's probability (Shapley values).
+    """The contribution of one group of inputs to the probability of each outcome (Shapley values).
 
     Attributes:
-        points: the contributions relative to the baseline. Over all groups they sum to the
+        points: the contributions relative to the baseline. The sum over all groups is the
             prediction minus the baseline.
         when: when the values of the group become known, such as before the match.
-        from_usual: the contributions relative to the usual probabilities. Over all groups they sum
-            to the prediction minus the usual probabilities. The scoreboard's contribution is the
+        from_usual: the contributions relative to the usual probabilities. The sum over all groups
+            is the prediction minus the usual probabilities. The scoreboard's contribution is the
             remainder.
-        balls: the balls of the group with the largest effects, largest first. Each ball is hidden
-            alone, so the points of the balls need not sum to the points of the group.
-        comes_true: the calibration of this kind of contribution; null if it was not measured.
+        balls: the balls with the largest effects, largest first. Each ball is hidden alone, so the
+            points of the balls need not sum to the points of the group.
+        comes_true: the calibration of such contributions. Null if the calibration was not measured.
     """
 
     group: Text
@@ -537,7 +537,7 @@ class Contribution(Plain):
 
     @property
     def holds(self) -> bool:
-        """Whether the calibration interval contains 1; true if the calibration was not measured."""
+        """Whether the calibration interval contains 1. True if the calibration was not measured."""
         return self.comes_true is None or self.comes_true.low <= 1 <= self.comes_true.high
 
 
@@ -545,7 +545,7 @@ Role = Literal["batter", "bowler"]
 
 
 class OutcomeCount(Plain):
-    """The number of deliveries with one outcome, and their share of all counted deliveries."""
+    """The number of deliveries with one outcome, and the share of all counted deliveries."""
 
     outcome: Outcome
     count: Count
@@ -553,7 +553,7 @@ class OutcomeCount(Plain):
 
 
 class PlayerRecord(Plain):
-    """The deliveries of a player in earlier matches, from which the player's rating is computed.
+    """The deliveries in earlier matches from which a player's rating is computed.
 
     A player who is new to the model has no record.
 
@@ -571,21 +571,20 @@ class PlayerRecord(Plain):
 
 
 class PastBall(Plain):
-    """A ball before the explained ball: its outcome, its attention, and the effect of hiding it.
+    """A past ball: its outcome, its attention, and the effect of hiding the ball.
 
-    The *subject* is the outcome that the explanation is about. All effects are null if evidence was
-    not requested.
+    The *subject* is the outcome that the explanation is about. If evidence was not requested, all
+    effects are null.
 
     Attributes:
         attention: the ball's share of the attention over all heads. Each head is weighted by its
             effect on the prediction. The shares of all past balls sum to 1.
-        effect_log_odds: the decrease of the subject's log-odds if only this ball is hidden
-            (positive: the ball raises the subject).
-        effect_points: the same decrease of the subject's probability, in percentage points.
-        effect_nats: the divergence of the tested distribution if only this ball is hidden.
-        rarity: the share of similar balls in other innings whose effect is at least as large, in
-            either direction. Similar balls are at a similar distance, and have the same relation to
-            the current players.
+        effect_log_odds: how much hiding only this ball lowers the subject's log-odds.
+        effect_points: how many percentage points hiding only this ball lowers the probability.
+        effect_nats: the KL divergence of the tested distribution when only this ball is hidden.
+        rarity: the share of similar balls in other innings that have at least as large an effect,
+            in either direction. Similar balls have a similar distance and the same relation to the
+            current players.
     """
 
     index: Ball
@@ -608,8 +607,8 @@ class PastBall(Plain):
 class TopChange(Plain):
     """One outcome's probability before and after a change, and the difference in points.
 
-    The outcome is the explained outcome. If the whole distribution is explained, it is the outcome
-    that changes most; for a claim about boundaries, it is four or six.
+    The outcome is the explained outcome. If the whole distribution is explained, choose the outcome
+    that changes most. For a claim about boundaries, choose between four and six.
     """
 
     outcome: Outcome
@@ -619,11 +618,11 @@ class TopChange(Plain):
 
 
 class ReplacedOutcomes(Plain):
-    """The effect of replacing the outcomes of a claim's balls by the expected outcomes.
+    """The effect of replacing the actual outcomes of a claim's balls by expected outcomes.
 
     Attributes:
-        effect_nats, effect_log_odds: as in `Evidence`.
-        p: the p-value; the control sets are other sets of the same size with replaced outcomes.
+        effect_nats, effect_log_odds: the effect in the units of `Evidence`.
+        p: the p-value. Control sets are other sets of this size whose outcomes are replaced.
     """
 
     effect_nats: Finite
@@ -632,7 +631,7 @@ class ReplacedOutcomes(Plain):
 
 
 class ControlRange(Plain):
-    """The 2.5%, 50% and 97.5% quantiles of the outcome's probability if control sets are hidden."""
+    """Quantiles (2.5%, 50%, 97.5%) of the outcome's probability when control sets are hidden."""
 
     low: Share
     median: Share
@@ -669,7 +668,7 @@ Control = Literal[
     "other sets of as many balls, allowing for where they stand",
     "other sets of as many balls, as many of them to this batter, allowing for where they stand",
 ]
-"""The kind of control sets for the p-value. Only documents of schema 1.0 have the last two."""
+"""The kinds of control sets for a p-value. Only documents of schema 1.0 use the last two."""
 
 
 Direction = Literal["raise", "lower"]
@@ -679,29 +678,30 @@ class Evidence(ClaimResult):
     """A claim, the intervention that tests it, and the verdict.
 
     Attributes:
-        reference: whether this is the claim about the last balls. It is shown for comparison only.
-        removed: the hidden past balls; empty if the claim is about another input, such as a
-            player's record.
-        outcome: the outcome on which the effect is measured; null for the whole distribution.
+        reference: whether this claim is shown for comparison only. It is the claim about the last
+            balls.
+        removed: the past balls that are hidden. Empty if the claim is about another input, such as
+            a player's record.
+        outcome: the outcome on which the effect is measured. Null for the whole distribution.
         direction: whether the claim says that its balls raise or lower the probability of
             ``outcome``.
-        single_effects: the decrease of the outcome's log-odds for each ball of ``removed``, hidden
-            alone (positive: the ball raises the outcome). Without ``outcome``, the effects are in
-            nats. For a head of the long scale, there is one value for the over.
-        opposing: the number of balls whose single effect has the opposite sign to the joint effect.
-        share: the effect of hiding the balls from the head, divided by the effect of hiding them
-            from the whole model; null for a claim about the whole model.
+        single_effects: for each ball of ``removed``, how much hiding only this ball lowers the
+            outcome's log-odds. A positive value means that the ball raises the outcome's
+            probability. If ``outcome`` is null, the effects are in nats. For a head of the long
+            scale, the only value is for the over.
+        opposing: the number of balls whose single effect has the opposite sign of the joint effect.
+        share: the effect of hiding the balls from the head, divided by the effect of hiding the
+            same balls from the whole model. Null for a claim about the whole model.
         control_quantiles_nats: the 5th, 25th, 50th, 75th and 95th percentiles of the control sets'
             effects. The effect of a set is the sum of its single effects.
-        controls: the probability of ``outcome`` if control sets are hidden.
-        statistic: the test statistic. For past balls, it is the sum of the changes from hiding each
-            ball alone. If the balls are hidden from the whole model, each change is standardised by
-            the changes for similar balls in other innings. For another input, it is the change from
-            hiding the input.
-        statistic_quantiles: the same five percentiles of the control sets' test statistics.
-        replaced: the second test of a supported claim about past balls, in which their outcomes are
-            replaced.
-        about: ``happened`` if the second test also supports the claim, otherwise ``played``.
+        controls: the probability of ``outcome`` when control sets are hidden.
+        statistic: the test statistic. For past balls, hide each ball alone and sum the changes.
+            When balls are hidden from the whole model, each change is first standardised by the
+            changes for similar balls in other innings. For another input, the statistic is the
+            change from hiding the input.
+        statistic_quantiles: the same percentiles of the control sets' test statistics.
+        replaced: the test of a supported claim in which the outcomes of the balls are replaced.
+        about: ``happened`` if the second test also supports the claim, and ``played`` if not.
     """
 
     scale: Scale | None
@@ -739,7 +739,7 @@ class Sentence(Plain):
 class Explanation(JsonDocument):
     """The explanation of one ball: the prediction, the attention, and the tested claims.
 
-    Every value is of a plain JSON type. `to_json` and `from_json` are exact inverses.
+    Every value has a plain JSON type. `from_json` reads the output of `to_json` exactly.
     """
 
     noun: ClassVar[str] = "an explanation"

@@ -30,7 +30,7 @@ from attnlens.evidence.result import Finite, Flag, Plain, Share, Text
 SCHEMA_VERSION: Final = "1.1"
 
 LAST: Final = "last"
-"""In a list of changes, the name of the ball immediately before the ball in question."""
+"""The name of the previous ball in a list of changes. The ball in question follows this ball."""
 
 _BALL: Final = "ball:"
 _PLAYED: Final = ("bowler", "batter", "target")
@@ -44,12 +44,12 @@ class WhatIfQuestion:
     """The changes of a what-if question.
 
     Attributes:
-        bowler, batter: the player who bowls or faces instead. It is a name, a part of a name that
-            only one player has, or a registry id. If a wicket on the previous ball brings in a new
-            batter, ``batter`` is the new batter, even at the non-striker's end.
+        bowler, batter: the player who replaces the bowler or the batter. Give a name, a part of a
+            name that only one player has, or a registry id. If a wicket on the previous ball brings
+            in a new batter, ``batter`` names this new batter, even at the non-striker's end.
         target: the target of the chase.
         balls: past balls and their new outcomes, such as ``(("43", "6"), ("7.1", "W"))``. The name
-            ``last`` means the ball immediately before the ball in question.
+            ``last`` means the ball before the ball in question.
 
     Raises:
         InputError: the question changes nothing, or the target is below 1.
@@ -80,8 +80,8 @@ def question_of(settings: Sequence[str]) -> WhatIfQuestion:
             ``last=W``.
 
     Raises:
-        InputError: a setting has another form, the bowler, the batter or the target is given twice,
-            or the question is invalid.
+        InputError: a setting has another form, a player or the target is given twice, or the
+            question is invalid.
     """
     names: dict[str, str] = {}
     balls: list[tuple[str, str]] = []
@@ -139,11 +139,11 @@ ChangeKind = Literal["bowler", "batter", "non_striker", "target", "ball"]
 
 
 class WhatIfChange(Plain):
-    """One difference between the recorded match and the changed match.
+    """A difference between the recorded match and the changed match.
 
     Attributes:
-        ball, label: the index and the label of a past ball with another outcome.
-        before, after: the names, outcomes or targets before and after the change, as text.
+        ball, label: for a past ball with a new outcome, the index and the label of the ball.
+        before, after: the name, outcome or target before and after the change, as text.
         follows: true if the change was not requested but follows from a requested change.
     """
 
@@ -174,9 +174,8 @@ class WhatIf(JsonDocument):
     """The prediction for one ball, before and after the changes of a what-if question.
 
     Attributes:
-        before, after: the players and the scoreboard of the ball, without the changes and with
-            them.
-        actual: the actual outcome; null for a ball not yet bowled.
+        before, after: the players and the scoreboard of the ball, before and after the changes.
+        actual: the actual outcome. Null if the ball has not been bowled.
     """
 
     noun: ClassVar[str] = "an answer to a what-if"

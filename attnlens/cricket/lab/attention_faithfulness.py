@@ -1,25 +1,25 @@
-"""Measure on a sample of balls whether attention shows which past balls mattered.
+"""Test whether attention to past balls shows which past balls matter.
 
-A past ball mattered if the prediction changes when the ball is hidden. To hide a ball, it is masked
-for every head, and the scoreboard does not change. A method gives a score to each past ball, and
-the scores are compared with the effects of hiding the balls. These are the methods:
+A past ball matters if hiding it changes the prediction. A hidden ball is masked for every head. The
+scoreboard stays the same. Each method gives every past ball a score, and the scores are compared
+with the effects of hiding the balls. These are the methods:
 
-- attention: the attention of a head to the ball, times the size of the head's contribution, summed
-  over the heads (`attnlens.cricket.explain.reading.Paths`).
+- attention: each head's attention to the ball, weighted by the size of the head's contribution and
+  summed over all heads (`attnlens.cricket.explain.reading.Paths`).
 - content_only: like attention, but the weights are computed from queries and keys alone, without
   the biases.
 - value_norm: like attention, but each weight is replaced by the norm of the weighted values,
   ``‖Σ_h weight · value · output projection‖`` (Kobayashi et al. 2020).
-- rollout: attention that is traced back to the inputs (Abnar & Zuidema 2020), where half of the
-  output of a layer with a residual connection is attributed to the layer's own input.
-- gradient_x_input: the gradient of the log-odds of the most likely outcome with respect to the
-  ball's vector, times that vector.
-- kl_jacobian: an estimate from gradients of how much the whole forecast would change without the
-  ball (`attnlens.attention.flow.kl_jacobian`).
-- structure: the effect that boosted trees predict from the distance, the players and the outcome of
-  the ball, without attention.
-- recency: minus the distance of the ball.
-- uniform: like attention, but each head attends equally to all balls that it may see.
+- rollout: attention traced back to the inputs (Abnar & Zuidema 2020). If a layer has a residual
+  connection, half of the layer's output is attributed to the layer's input.
+- gradient_x_input: the absolute dot product of the ball's vector and the gradient of the most
+  likely outcome's log-odds.
+- kl_jacobian: a gradient-based estimate of how much the forecast would change without the ball
+  (`attnlens.attention.flow.kl_jacobian`).
+- structure: the effect that boosted trees predict from the ball's distance, players and outcome.
+  The trees do not use attention.
+- recency: minus the distance to the current ball, so that the latest ball has the highest score.
+- uniform: like attention, but each head gives equal weight to all balls that the head can see.
 """
 
 from __future__ import annotations
@@ -93,11 +93,11 @@ METHODS: Final[tuple[str, ...]] = (
     "recency",
     "uniform",
 )
-"""The names of all methods, in the order in which a table shows them."""
+"""The names of all methods, in the order of the table's rows."""
 
 
 def attributions(model: FullModel, batch: Batch) -> dict[str, Floats]:
-    """Return, for each method, a score for every past ball of one query ``(past,)``.
+    """Return each method's scores ``(past,)`` for the past balls of one query.
 
     The scores are computed in one forward pass. The method ``structure`` is left out, because its
     trees must be fitted on many queries.
@@ -122,10 +122,10 @@ def attributions(model: FullModel, batch: Batch) -> dict[str, Floats]:
 
 
 def signed_attributions(model: FullModel, batch: Batch, outcome: int) -> dict[str, Floats]:
-    """Return the signed scores of all past balls ``(past,)`` by method.
+    """For each method with signed scores, return the scores ``(past,)`` of the past balls.
 
     A positive score means that the ball raises the log-odds of ``outcome``. Only the methods
-    ``attention`` and ``gradient_x_input`` have such scores.
+    ``attention`` and ``gradient_x_input`` have signed scores.
     """
     with _past_vectors(model) as vectors:
         prediction, paths = predict_paths(model, batch)
@@ -152,11 +152,11 @@ def _gradient_times_input(prediction: Prediction, vectors: Tensor, outcome: int)
 
 @contextmanager
 def _past_vectors(model: FullModel) -> Iterator[list[Tensor]]:
-    """Capture the vectors of the past balls in each forward pass inside a ``with`` block.
+    """Inside a ``with`` block, capture the vectors of the past balls in each forward pass.
 
-    A pass appends one tensor ``(1, past, width)`` to the list. The tensor is a leaf of the autograd
-    graph, so the gradient with respect to it covers every later use of the past balls and does not
-    reach the layers before it.
+    Each forward pass appends one tensor ``(1, past, width)`` to the list. The tensor is a leaf of
+    the autograd graph. The gradient of the tensor covers every later use of the past balls, and
+    does not reach earlier layers.
     """
     vectors: list[Tensor] = []
 
@@ -202,12 +202,11 @@ def _value_norm(model: FullModel, paths: Paths, keys: Mapping[str, Tensor]) -> F
 
 
 _STRUCTURE_BALLS: Final = 3
-"""For each measured ball, the number of further balls on which the trees of the method `STRUCTURE`
-are fitted."""
+"""The number of extra balls per measured ball, for fitting the trees of `STRUCTURE`."""
 
 RANDOM: Final = "random"
 _COMPARED: Final[tuple[str, ...]] = ("recency", "uniform")
-"""The control methods. Every other method is compared with them on each ball."""
+"""The control methods, with which every other method is compared on each ball."""
 
 _REMOVED: Final = (
     "a hidden ball is hidden from every head by the attention mask; the scoreboard and "
@@ -223,13 +222,15 @@ class MeasuredBall:
         attention: the score of each past ball by the method ``attention``, oldest ball first.
         effects: the effect of hiding each past ball alone, oldest ball first.
         largest: the largest of ``effects``.
-        intact: the log-loss if all past balls are visible.
-        hide_all: the log-loss if all past balls are hidden.
-        scramble_cost: the increase of the log-loss if the outcomes of the past balls are permuted,
-            averaged over several permutations.
-        scramble_kl: the divergence from the intact prediction if these outcomes are permuted.
-        hide_all_kl: the divergence from the intact prediction if all past balls are hidden.
-        methods: the figures of each method, by method and name.
+        intact: the log-loss with all past balls visible.
+        hide_all: the log-loss with all past balls hidden.
+        scramble_cost: the increase of the log-loss when the past balls' outcomes are permuted; the
+            mean over several random permutations.
+        scramble_kl: the divergence from the intact prediction when the past balls' outcomes are
+            permuted; the mean over the same permutations.
+        hide_all_kl: the divergence between the intact prediction and the prediction with all past
+            balls hidden.
+        methods: maps each method to a dict of figures.
         controls: the result of `removal_figures` for each random ordering of the past balls.
     """
 
@@ -254,7 +255,7 @@ class FaithfulnessSample:
 
     Attributes:
         wider: the result of `wider_sample`, or ``None`` if it was not requested.
-        left_out: the methods that could not be fitted, and the reason for each of them.
+        left_out: maps the name of a method to the reason why the method could not be fitted.
     """
 
     balls: tuple[MeasuredBall, ...]
@@ -265,7 +266,7 @@ class FaithfulnessSample:
     def document(self, held: HeldOut) -> Json:
         """Return the JSON result of ``attnlens lab faithfulness``.
 
-        Every figure in it is a mean over the balls of the sample.
+        Every figure is a mean over the sampled balls, except for ratios and tests.
         """
         names = ("intact", "hide_all", "largest", "hide_all_kl", "scramble_cost", "scramble_kl")
         column = {name: np.array([getattr(ball, name) for ball in self.balls]) for name in names}
@@ -333,13 +334,12 @@ def measure(
     wide: int = 0,
     report: Report = silent,
 ) -> FaithfulnessSample:
-    """Measure a sample of balls by every method in `METHODS`.
+    """Measure the faithfulness of every method in `METHODS` on a sample of balls.
 
     Args:
-        innings: all innings except super overs; the sample depends on their order.
-        balls: the number of balls to sample from the balls that have at least 36 balls before them.
-        wide: the number of balls to sample for `wider_sample` from the balls that have at least one
-            ball before them; 0 to leave `wider_sample` out.
+        innings: all innings except super overs; the sample depends on the order of the innings.
+        balls: the sample size; only balls with at least 36 balls before them are sampled.
+        wide: the sample size for `wider_sample`. If the size is 0, `wider_sample` is not called.
 
     Raises:
         InputError: no ball has 36 balls before it.
@@ -355,7 +355,7 @@ def measure(
     removals = []
     for number, (row, position) in enumerate(fitted_on):
         if number % 10 == 0:
-            report(f"hiding the balls before ball {number + 1} of {len(fitted_on)}")
+            report(f"hiding past balls: ball {number + 1} of {len(fitted_on)}")
         removals.append(remove_past(model, innings[row], position))
     structures, left_out = fitted_structure(innings, fitted_on, removals, seed)
     measured = []
@@ -371,7 +371,7 @@ def measure(
 
 
 def remove_past(model: FullModel, encoded: Encoded, position: int) -> SingleRemovals:
-    """Measure the effects of hiding each past ball of the ball at ``position``, one at a time."""
+    """Hide the balls before ``position`` one at a time, and measure each effect."""
     batch = window_batch(encoded.arrays, position)
     return remove_each(partial(under_masks, model, batch), position)
 
@@ -384,8 +384,8 @@ def fitted_structure(
 ) -> tuple[dict[str, list[Floats]], dict[str, str]]:
     """Fit the method `STRUCTURE`.
 
-    Return two dicts, whose only key is the name of the method: the scores, and the reason why the
-    method could not be fitted. One of the two dicts is empty.
+    The first returned dict has the method's scores. The second dict has the reason why the method
+    could not be fitted. One of the two dicts is always empty.
 
     Args:
         chosen: for each ball, an index into ``innings`` and a position in that innings.
@@ -408,11 +408,11 @@ def measure_ball(
     removed: SingleRemovals,
     structures: Mapping[str, Floats],
 ) -> MeasuredBall:
-    """Measure one ball by every method.
+    """Measure one ball with every method.
 
     Args:
         removed: the result of `remove_past` for this ball.
-        structures: the scores ``(past,)`` of the methods that are fitted on many balls, by method.
+        structures: the scores ``(past,)`` of each method that is fitted on many balls.
     """
     arrays = encoded.arrays
     batch = window_batch(arrays, position)
@@ -463,17 +463,15 @@ def _correlations(
 ) -> dict[str, float]:
     """Return the rank correlations between the scores and the effects of hiding single balls.
 
-    A figure whose name ends in ``all`` is computed over all past balls. A figure whose name ends in
-    ``last36`` is computed over the last 35 past balls, because the window of 36 balls includes the
-    current ball.
+    Figures with the suffix ``all`` cover all past balls. Figures with the suffix ``last36`` cover
+    the last 35 past balls; the current ball is the 36th ball.
 
     Args:
         signed_score: the scores with signs, or ``score`` if the method has no signed scores.
         effects: the effect of hiding each past ball ``(past,)``, in nats.
-        signed: the amount that each past ball adds to the log-odds of the explained outcome
-            ``(past,)``.
-        same_players: two rows of flags ``(2, past)``: whether each past ball had the batter of the
-            current ball, and whether it had its bowler.
+        signed: how much each past ball raises the log-odds of the explained outcome ``(past,)``.
+        same_players: flags ``(2, past)``. The first row marks past balls with the current batter.
+            The second row marks past balls with the current bowler.
     """
     distance = np.arange(len(effects), 0, -1, dtype=float)
     plain, partial_ = CORRELATIONS
@@ -499,8 +497,8 @@ _FIGURES: Final[tuple[tuple[str, str, str, str], ...]] = (
     ("insertion_auc_kl", "insertion area", "less", ".4f"),
     ("sign_violation_rate", "wrong sign", "less", ".0%"),
 )
-"""The figures in a table. A row has the name of a figure, its heading, ``more`` or ``less`` if a
-higher or lower value means a more faithful method, and the number format.
+"""The columns of the table. Each column has a name, a heading, a direction and a number format. The
+direction is ``more`` if a higher value means a more faithful method, and ``less`` otherwise.
 """
 
 
@@ -511,7 +509,7 @@ def render_faithfulness(page: Page, document: Json) -> None:
     losses = document["log_loss"]
     rows = [
         ("most influential past ball hidden, KL", document["largest_single_ball_effect_nats"]),
-        ("its share of the effect of hiding all, KL", document["largest_share_of_hiding_all"]),
+        ("largest effect / effect of hiding all, KL", document["largest_share_of_hiding_all"]),
         ("past outcomes shuffled, KL", document["scramble_kl_nats"]),
         ("past outcomes shuffled, log-loss", document["scramble_cost_nats"]),
         ("all past balls hidden, log-loss", losses["worth_of_past"]),
@@ -523,15 +521,15 @@ def render_faithfulness(page: Page, document: Json) -> None:
             (f"outcomes shuffled, log-loss, {balls}", wider["scramble_cost"]),
             (f"all hidden, log-loss, {balls}", wider["worth_of_past"]),
         ]
-    heading = "change of the prediction (KL) and increase of log-loss, nats (95% over matches)"
+    heading = "change of the prediction (KL) and of log-loss in nats, 95% intervals over matches"
     _add_figures(page, heading, rows, ".4f")
     _add_methods(page, document["methods"])
     for name, reason in document["left_out"].items():
         page.paragraph(f"left out {name}: {reason}", "quiet")
     page.blank()
     page.paragraph(
-        "Rank agreement describes the model on average and proves no single claim. The scoreboard "
-        "is never hidden."
+        "Rank agreement describes the average over many balls. Rank agreement does not prove a "
+        "claim about one ball. The scoreboard is never hidden."
     )
 
 
@@ -558,23 +556,24 @@ def _add_methods(page: Page, methods: Mapping[str, Json]) -> None:
     styles = ["quiet" if name in CONTROL_ROWS else "" for name in methods]
     add_table(page, columns, rows, styles=["", "", "name", *styles[1:]])
     page.paragraph(
-        "First k: the 1, 2, 4, 8 and 16 balls with the highest scores are hidden, or only they are "
-        "visible. Areas: balls are hidden, or restored, in order of their score. These columns are "
-        "KL from the full prediction, in nats. Beyond distance, and players: partial correlation, "
-        "controlled for distance only, and for both. "
-        "With sign: Spearman with the change that each ball makes to the log-odds of the explained "
-        "outcome. Wrong sign: how often one of the first k balls lowers the likeliest outcome.",
+        "In the 'first k' columns, the 1, 2, 4, 8 and 16 balls with the highest scores are hidden "
+        "or kept. In the 'area' columns, balls are hidden or restored in order of score. All four "
+        "columns show the KL divergence from the full prediction, in nats. 'Beyond distance' is a "
+        "partial correlation that controls for distance; 'and players' also controls for players. "
+        "'With sign' is the Spearman correlation with each ball's effect on the explained "
+        "outcome's log-odds. 'Wrong sign' is how often one of the first k balls lowers the "
+        "likeliest outcome's probability.",
         "quiet",
     )
     page.blank()
     gaps = [
         (words, methods["attention"][f"minus_{control}"]["spearman_last36"])
         for control, words in (
-            ("recency", "that of recency"),
-            ("uniform", "that of uniform attention in the same windows"),
+            ("recency", "minus Spearman of recency"),
+            ("uniform", "minus Spearman of uniform attention"),
         )
     ]
-    _add_figures(page, "Spearman of attention (last 36 balls) minus", gaps, ".2f")
+    _add_figures(page, "Spearman of attention over the last 36 balls", gaps, ".2f")
 
 
 _FOLDS: Final = 5
@@ -591,8 +590,8 @@ _PARAMETERS: Final = {
     "verbose": -1,
 }
 _MIN_EFFECT: Final = 1e-9
-"""This number of nats is added to an effect before its logarithm is taken. Smaller effects are
-noise."""
+"""An amount in nats that is added to each effect, so that small effects have similar logarithms. An
+effect below this amount is noise."""
 
 
 class StructureError(AttnlensError):
@@ -600,10 +599,10 @@ class StructureError(AttnlensError):
 
 
 def structure_of(arrays: InningsArrays, position: int) -> Floats:
-    """Return what the trees know about the past balls of the ball at ``position``.
+    """Return the trees' input features for each of the balls before ``position``.
 
-    The table is ``(position, 4)``. Its columns are the distance, whether the batter is the same,
-    whether the bowler is the same, and the outcome.
+    The result is ``(position, 4)``. The columns are the distance, a flag for the same batter, a
+    flag for the same bowler, and the outcome.
     """
     past = slice(0, position)
     columns = [
@@ -618,9 +617,9 @@ def structure_of(arrays: InningsArrays, position: int) -> Floats:
 def structure_scores(
     structures: Sequence[Floats], effects: Sequence[Floats], matches: Sequence[str], seed: int
 ) -> list[Floats]:
-    """Predict by boosted trees the logarithm of the effect of hiding each past ball.
+    """Use boosted trees to predict the logarithm of the effect of hiding each past ball.
 
-    The effects for a ball are predicted by trees that were fitted on balls of other matches.
+    For each ball, the trees were fitted on balls of other matches.
 
     Args:
         structures: the result of `structure_of` for each ball.
@@ -637,7 +636,7 @@ def structure_scores(
     match = group_numbers(matches)
     count = int(match.max()) + 1
     if count < 2:
-        raise StructureError("all balls are of one match")
+        raise StructureError("all balls are from one match")
     fold = (np.random.default_rng(seed).permutation(count) % min(_FOLDS, count))[match]
     scores: list[Floats] = [np.zeros(0)] * len(structures)
     for number in np.unique(fold):

@@ -1,9 +1,9 @@
 """The features from which the baselines predict a ball.
 
-They are computed from what is known before the ball is bowled. The predictor reads earlier balls by
-attention and gets no sums over them. The baselines cannot do this, so their features include such
-sums: the scoreboard, counts over the innings so far, the ratings, and sums of observed minus
-expected outcomes over earlier days and over this match.
+All features are known before the ball is bowled. The baselines have no attention, so their features
+summarise the earlier balls. The features include the scoreboard, counts over the innings so far,
+and the ratings. Other features compare the actual outcomes of earlier balls with the expected
+outcomes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ from attnlens.files import Flags, Floats32, Integers
 
 Doubles = NDArray[np.float64]
 BallColumns = dict[str, NDArray[Any]]
-"""Columns with one row for each ball, by name. A column is ``(balls,)`` or ``(balls, columns)``."""
+"""A dict of named arrays, with one row for each ball. The shape of an array is ``(balls,)`` or
+``(balls, columns)``."""
 
 _RATED: Final = ("striker", "bowler", "venue", "batting_team", "bowling_team", "era")
 _ROLES: Final = ("batter", "non_striker", "bowler")
@@ -47,11 +48,11 @@ _OF_A_BALL: Final[Mapping[str, Callable[[Delivery], int]]] = {
 
 
 def ball_columns(encoded: Sequence[EncodedInnings]) -> BallColumns:
-    """Return columns with the facts of every ball of some innings.
+    """Return the columns that describe every ball of the given innings.
 
-    The innings must be in order of date. If a second innings is included, the first innings of the
-    match must be, too, because features of the second are computed from it. For each outcome, such
-    as ``wd``, one column has the flags of the balls with this outcome.
+    The innings must be in order of date. Features of a second innings are computed from the first
+    innings, so ``encoded`` must include both innings. For each outcome, such as ``wd``, one column
+    tells which balls have the outcome.
     """
     people, venues, teams, matches = (defaultdict[str, int](count().__next__) for _ in range(4))
     ids: dict[str, str] = {}
@@ -133,9 +134,10 @@ def _encoded_columns(arrays: InningsArrays) -> BallColumns:
 
 
 class Groups:
-    """Groups of balls, and figures that are computed from the earlier balls of a group.
+    """Groups of balls, with statistics over the earlier balls of each group.
 
-    ``key`` is ``(n,)``. Balls with the same key are in the same group, in the order of their rows.
+    ``key`` is ``(n,)``. Balls with the same key form a group. The balls of a group are in row
+    order.
     """
 
     def __init__(self, key: Integers) -> None:
@@ -151,14 +153,14 @@ class Groups:
         return result
 
     def count(self) -> Integers:
-        """Return, for each ball, the number of earlier balls in its group."""
+        """Return, for each ball, the number of earlier balls in the same group."""
         return self._back(self._rows - self._start)
 
     def sums(self, values: NDArray[Any], last: int | None = None) -> NDArray[Any]:
-        """Return, for each ball, the sum of ``values`` over the earlier balls of its group.
+        """Return, for each ball, the sum of ``values`` over the earlier balls of the same group.
 
-        The result has the shape of ``values``. If these are flags, the sum is the number of flags
-        that are set. If ``last`` is given, only the last ``last`` earlier balls are summed.
+        The result has the shape of ``values``. If ``last`` is given, the sum covers at most the
+        ``last`` most recent of the earlier balls.
         """
         exact = np.float64 if np.issubdtype(values.dtype, np.floating) else np.int64
         running = np.zeros((len(values) + 1, *values.shape[1:]), exact)
@@ -167,17 +169,17 @@ class Groups:
         return self._back(running[self._rows] - running[low])
 
     def since(self, flags: Flags) -> Integers:
-        """Return, for each ball, the number of balls since the last ball whose flag is set.
+        """Return, for each ball, the number of balls since the last flagged ball.
 
-        Only balls of the same group count. If no earlier flag is set, the result is the number of
-        all earlier balls of the group.
+        Only balls of the same group are counted. If no earlier ball is flagged, all earlier balls
+        of the group are counted.
         """
         after = np.where(flags[self._order], self._rows + 1, 0)
         latest = np.concatenate([[0], np.maximum.accumulate(after)[:-1]])
         return self._back(self._rows - np.maximum(latest, self._start))
 
     def earlier(self, values: NDArray[Any], steps: int = 1, fill: int = -1) -> NDArray[Any]:
-        """Return, for each ball, the value of the ball ``steps`` balls earlier in its group.
+        """For each ball, return the value of the ball that is ``steps`` balls earlier in the group.
 
         If there is no such ball, the result is ``fill``.
         """
@@ -187,11 +189,11 @@ class Groups:
 
 
 class Ledger:
-    """Sums over the balls that an entity, such as a player, had before the day of a match.
+    """Sums over earlier matches, for each entity (such as a player).
 
     Each argument is ``(n,)``. ``key`` is the entity of each ball. ``began`` and ``ended`` are the
-    first and the last day of its match. The sums for a ball include the balls of the same entity
-    from all matches that ended before this match began.
+    first and the last day of each ball's match. The sums for a ball cover all earlier balls of the
+    same entity, from matches that ended before the ball's match began.
     """
 
     def __init__(self, key: Integers, began: Integers, ended: Integers) -> None:
@@ -204,7 +206,7 @@ class Ledger:
         self._high = np.searchsorted(ordered, key * span + (began - first))
 
     def sums(self, values: NDArray[Any]) -> Doubles:
-        """Return, for each ball, the sum of ``values`` over the earlier balls of its entity.
+        """Return, for each ball, the sum of ``values`` over the same entity's earlier matches.
 
         The result has the shape of ``values``: ``(n,)`` or ``(n, columns)``.
         """
@@ -219,12 +221,12 @@ _MAX_BALLS_SINCE: Final = 40
 """The largest value of a feature that counts the balls since an event."""
 
 _SHRINKAGE: Final = {"striker": 80.0, "bowler": 80.0, "venue": 150.0, "pair": 60.0}
-"""The number of imaginary balls with the expected outcomes that are added to the record of a
-player, a venue, or a pair of batter and bowler. They shrink a record of few balls towards the
-average."""
+"""The number of imaginary balls that are added to the record of a player, a venue, or a pair of
+batter and bowler. The imaginary balls have the expected outcomes, and so shrink short records
+towards the average."""
 
 _HALF_LIFE_DAYS: Final = 365.0
-"""The half-life of the weights of balls in recent form."""
+"""The half-life, in days, of a ball's weight in the measure of recent form."""
 
 _FREQUENT: Final = ("0", "1", "2", "4", "6", "W", "wd")
 """The outcomes that are frequent enough to be counted within one match."""
@@ -232,10 +234,10 @@ _FREQUENT: Final = ("0", "1", "2", "4", "6", "W", "wd")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FeatureTable:
-    """The features of the baselines for a sequence of balls.
+    """The baselines' features for a sequence of balls.
 
     ``values`` is ``(balls, columns)``; ``outcome`` and ``match`` are ``(balls,)``. Some columns
-    have the class number of the outcome of one earlier ball, or -1 if there is no such ball.
+    contain the outcome class of an earlier ball, or -1 if there is no such ball.
     """
 
     names: tuple[str, ...]
@@ -257,10 +259,10 @@ class FeatureTable:
 
 
 def feature_table(encoded: Sequence[EncodedInnings]) -> FeatureTable:
-    """Return the features of every ball of some innings, which must be in order of date.
+    """Return the features of every ball. The innings must be in order of date.
 
-    The features of a ball are computed from the earlier balls of its match, and from the matches in
-    ``encoded`` that ended before its match began.
+    The features of a ball are computed from earlier balls of the same match, and from matches in
+    ``encoded`` that ended before this match began.
     """
     balls = ball_columns(encoded)
     names: list[str] = []
@@ -277,8 +279,8 @@ def feature_table(encoded: Sequence[EncodedInnings]) -> FeatureTable:
 def _columns(balls: BallColumns) -> Columns:
     """Yield the name and the values of every feature.
 
-    The values are ``(balls,)``, or ``(balls, columns)`` with one column for each outcome. The
-    outcomes are all 11, or only those of `_FREQUENT`.
+    The values are ``(balls,)`` or ``(balls, columns)``. A feature with several columns has one
+    column for each of the 11 outcomes, or for each outcome in `_FREQUENT`.
     """
     bowler = Groups(balls["bowler in innings"])
     yield from _scoreboard(balls)
@@ -530,10 +532,10 @@ def _expected(balls: BallColumns) -> Floats32:
 
 
 def _log_ratio(actual: Doubles, due: Doubles, n_balls: Doubles, shrink: float) -> Doubles:
-    """Return the logarithm of the ratio of the actual to the expected counts.
+    """Return the log ratio of the actual counts to the expected counts.
 
-    ``shrink`` imaginary balls with the expected outcomes are added, which shrinks the ratio towards
-    1 if there are few balls.
+    ``shrink`` imaginary balls with the expected outcomes are added. With few actual balls, the
+    imaginary balls shrink the ratio towards 1.
     """
     rate = actual / np.maximum(due, 1e-9)
     number = n_balls[:, None]

@@ -1,8 +1,8 @@
 """Baselines for the predictor: outcome shares, a logistic regression, and boosted trees.
 
-A baseline is fitted on the balls on which the predictor was trained, and evaluated on later balls.
-The regression and the trees get all the information that the predictor has. They also get every
-running total, such as the runs of a batter so far.
+Each baseline is fitted on the predictor's training balls and evaluated on later balls. Instead of
+the sequence of past balls, the regression and the trees get running totals, such as a batter's runs
+so far.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _MAX_LOGISTIC_ROWS: Final = 600_000
 """The largest number of balls on which the logistic regression is fitted."""
 
 _ROUNDS: Final = 220
-"""The default number of boosting rounds if there are no balls for validation."""
+"""The default number of boosting rounds if there are no validation balls."""
 
 _MAX_ROUNDS: Final = 300
 _PATIENCE: Final = 25
@@ -54,9 +54,8 @@ def fit_prior(table: FeatureTable) -> Predict:
 def fit_logistic(table: FeatureTable) -> Predict:
     """Fit a multinomial logistic regression on all features.
 
-    If there are more than `_MAX_LOGISTIC_ROWS` balls, only some of them, at even intervals, are
-    used, because fitting on 2.2 million balls took 17 GB of memory. Features are standardised, and
-    clipped at five standard deviations.
+    At most `_MAX_LOGISTIC_ROWS` balls, taken at even intervals, are used. Fitting on 2.2 million
+    balls took 17 GB of memory. Features are standardised, and clipped at five standard deviations.
 
     Raises:
         BaselineError: scikit-learn is not installed, or all balls have the same outcome.
@@ -93,8 +92,9 @@ def fit_logistic(table: FeatureTable) -> Predict:
 def _spread(table: FeatureTable) -> Floats32:
     """Return the features of the logistic regression.
 
-    Features that are class numbers are replaced by one-hot flags. One-hot flags of the wickets, the
-    ball in the over and the over are added.
+    Features that are class numbers are replaced by one-hot flags. More one-hot flags encode three
+    numbers: the wickets so far, the ball's number in the over, and the share of the innings that
+    has been bowled.
     """
     categories = {
         "outcome 1 before": (-1, len(OUTCOMES)),
@@ -120,7 +120,7 @@ def _spread(table: FeatureTable) -> Floats32:
 
 
 Growth: TypeAlias = Mapping[str, float]
-"""Parameters of LightGBM, by the names that LightGBM gives them."""
+"""LightGBM parameters, with the names that LightGBM uses."""
 
 GROWTH: Final[Growth] = {
     "learning_rate": 0.08,
@@ -132,9 +132,10 @@ GROWTH: Final[Growth] = {
     "lambda_l2": 10.0,
     "max_bin": 63,
 }
-"""The parameters of the boosted trees, which are a baseline and also the teacher in training.
+"""The parameters of the boosted trees. The trees serve as a baseline, and as the teacher in
+distillation.
 
-On the validation matches, larger trees are not better, and fitting them takes twice as long.
+Larger trees are not better on the validation matches, and take twice as long to fit.
 """
 
 _REPEATABLE: Final = {
@@ -156,9 +157,8 @@ def fit_trees(
 ) -> Predict:
     """Fit gradient-boosted trees (LightGBM) on all features.
 
-    ``check`` has later balls for validation. If ``check`` is given, the fit uses the number of
-    rounds with the lowest loss on these balls. Otherwise it uses ``rounds`` rounds, or `_ROUNDS` by
-    default.
+    If validation balls are given in ``check``, the fit uses the number of rounds with the lowest
+    loss on these balls. Otherwise the fit uses ``rounds`` rounds, or `_ROUNDS` by default.
 
     Raises:
         BaselineError: LightGBM is not installed, or all balls have the same outcome.
@@ -192,16 +192,16 @@ def _check_outcomes(table: FeatureTable) -> None:
 
 
 TREES: Final = "boosted_trees"
-"""The name of the teacher. The predictor is trained to match both the actual outcomes and the
-probabilities that the teacher gives to the outcomes.
+"""The name of the teacher. The predictor learns both from the actual outcomes and from the
+teacher's probabilities.
 
 Hinton, Vinyals and Dean 2015, "Distilling the Knowledge in a Neural Network",
 https://arxiv.org/abs/1503.02531.
 """
 
 _FOLDS: Final = 2
-"""The number of parts into which matches are divided. The trees that forecast the balls of one part
-are fitted on the other part."""
+"""The number of folds into which the matches are divided. The forecasts for one fold come from
+trees that were fitted on the other fold."""
 
 
 def teach(
@@ -209,12 +209,12 @@ def teach(
 ) -> list[Floats32]:
     """Return the teacher's probabilities ``(ball, 11)`` for each innings.
 
-    The probabilities are out-of-fold forecasts of boosted trees: no tree was fitted on the match
-    that it forecasts. The first process of the training run fits the trees. The probabilities are
-    saved next to the state of the run, so that a resumed run does not fit the trees again.
+    The probabilities are out-of-fold forecasts: the trees that forecast a match were fitted on
+    other matches. The first process of the training run fits the trees. The probabilities are saved
+    next to the state of the run, so that a resumed run does not fit the trees again.
 
     Raises:
-        InputError: LightGBM is not installed, or there are too few matches to fit trees on.
+        InputError: LightGBM is not installed, or there are too few matches for fitting the trees.
     """
     counts = [len(encoded.arrays) for encoded in innings]
     path = None
@@ -242,7 +242,7 @@ def teach(
 
 
 def out_of_fold(table: FeatureTable, growth: Growth, seed: int) -> Floats32:
-    """Return the probabilities ``(balls, 11)`` that trees give to the outcomes of the balls.
+    """Return out-of-fold outcome probabilities ``(balls, 11)`` from boosted trees.
 
     The matches are divided into `_FOLDS` folds. The trees for a fold are fitted on the other fold.
     """
@@ -268,13 +268,12 @@ _UNDATED = "an evaluated match has no date, so the matches before it are unknown
 def compare(
     held: HeldOut, balls: EvaluatedBalls, names: Sequence[str], *, report: Report = silent
 ) -> BaselineForecasts:
-    """Fit the named baselines on the model's training matches, and forecast the held-out matches.
+    """Fit the given baselines on the model's training matches, and forecast the held-out matches.
 
-    The training matches are those that ended by the checkpoint's date ``weights_until``. Matches
-    that ended later, up to the date ``trained_until``, are used for early stopping. The ratings
-    before each day are computed from all given matches of earlier days. If no training matches are
-    given, or if an evaluated match has no date, the only baseline is the prior that the checkpoint
-    contains.
+    The training matches ended no later than the date ``weights_until`` in the checkpoint. Later
+    matches, up to the date ``trained_until``, are used for early stopping. The ratings for a day
+    are computed from all given matches of earlier days. If no training matches are given, or if an
+    evaluated match has no date, only the outcome shares in the checkpoint serve as a baseline.
     """
     if not names:
         return BaselineForecasts({}, {}, fitted_on=0)
@@ -340,9 +339,9 @@ def last_weights_day(held: HeldOut) -> datetime.date | None:
 
 
 def match_ids(held: HeldOut, after: datetime.date | None, until: datetime.date | None) -> set[str]:
-    """Return the ids of the matches that ended after the day ``after`` and not after ``until``.
+    """Return the ids of the matches that ended later than ``after`` and no later than ``until``.
 
-    Matches that differ in kind from the training matches are left out.
+    Matches of a kind that the training matches do not include are left out.
     """
     return {
         match.match_id

@@ -1,4 +1,4 @@
-"""Measure on held-out matches how good the predicted and the usual probabilities are."""
+"""Evaluate the predicted probabilities and the usual probabilities on held-out matches."""
 
 from __future__ import annotations
 
@@ -60,35 +60,35 @@ _CALIBRATED_OUTCOMES: Final = ("4", "6", "W")
 
 _OUTCOME_BINS: Final = 10
 MIN_MATCHES: Final = 20
-"""The smallest number of matches with which a competition is shown in a table."""
+"""The minimum number of matches for a competition to be shown in a table."""
 
 _TABLE_BINS: Final = 16
-"""The number of bins of each outcome in a calibration file. In the development test, a bin has
-about 2,000 balls."""
+"""The number of bins of each outcome in a calibration file. On the development test matches, a bin
+has about 2,000 balls."""
 
 
 @dataclass(frozen=True, eq=False)
 class EvaluatedBalls:
-    """All evaluated balls, innings by innings, and their ``probabilities`` ``(balls, 11)``."""
+    """The evaluated balls of all innings, with their ``probabilities`` ``(balls, 11)``."""
 
     innings: Sequence[EncodedInnings]
     probabilities: Floats
 
     @cached_property
     def actual(self) -> Integers:
-        """The class number of each ball's actual outcome ``(balls,)``."""
+        """The class of each ball's actual outcome ``(balls,)``."""
         return np.concatenate([encoded.arrays.outcome for encoded in self.innings])
 
     @cached_property
     def match(self) -> Integers:
-        """The number of each ball's match ``(balls,)``."""
+        """The index of each ball's match, counted from 0, ``(balls,)``."""
         return self.each(group_numbers([encoded.match_id for encoded in self.innings]))
 
     def __len__(self) -> int:
         return len(self.actual)
 
     def each(self, values: Sequence[Any] | Integers) -> NDArray[Any]:
-        """Return, for each ball, the value of its innings ``(balls,)``.
+        """Repeat the value of an innings for every ball of the innings ``(balls,)``.
 
         ``values`` has one value for each innings.
         """
@@ -96,7 +96,7 @@ class EvaluatedBalls:
 
 
 def judge(held: HeldOut, report: Report = silent) -> EvaluatedBalls:
-    """Forecast every ball of the matches. Each match uses the ratings as of its date."""
+    """Forecast every ball. The forecasts for a match use the ratings as of the match date."""
     innings = list(held.innings(report))
     tables: list[Floats] = []
     for start in range(0, len(innings), _INNINGS_PER_BATCH):
@@ -112,9 +112,9 @@ class BaselineForecasts:
     """The probabilities of each baseline for the evaluated balls.
 
     Attributes:
-        probabilities: the probabilities ``(balls, 11)`` of each baseline, by name; the balls are in
-            the order of `EvaluatedBalls`.
-        left_out: the baselines that could not be fitted, and the reason for each of them.
+        probabilities: maps each baseline to probabilities ``(balls, 11)``; the balls are in the
+            order of `EvaluatedBalls`.
+        left_out: maps the name of a baseline to the reason why the baseline could not be fitted.
         fitted_on: the number of matches on which the baselines were fitted.
     """
 
@@ -128,9 +128,9 @@ def evaluation(held: HeldOut, balls: EvaluatedBalls, baselines: BaselineForecast
 
     The predictor and the baselines are scored on the same balls. The scores are the log-loss in
     nats, the Brier score, the expected calibration error, and the share of balls on which the most
-    likely outcome occurred. ``paired_difference`` is the mean over balls of the model's log-loss
-    minus that of a baseline. ``outside_training`` describes the matches that differ in kind from
-    the training matches.
+    likely outcome occurred. ``paired_difference`` is the model's mean log-loss minus the baseline's
+    mean log-loss. ``outside_training`` describes the matches of kinds that the training matches do
+    not include.
     """
     bootstrap = Bootstrap(balls.match, draws=DRAWS, seed=SEED)
     losses = log_losses(balls.probabilities, balls.actual)
@@ -175,21 +175,21 @@ def evaluation(held: HeldOut, balls: EvaluatedBalls, baselines: BaselineForecast
 
 
 def remarks(document: Json) -> list[str]:
-    """Return notes about the limits of the figures in the result of `evaluation`."""
+    """Return cautions about the result of `evaluation`."""
     lines = list(document["notes"])
     outside = document["outside_training"]
     if outside["matches"]:
         kinds = ", ".join(f"{number} {kind}" for kind, number in outside["kinds"].items())
         lines.append(
-            f"{outside['matches']} of {document['matches']} matches differ in kind from the "
-            f"training matches ({kinds})"
+            f"{outside['matches']} of {document['matches']} matches are of a kind that the "
+            f"training matches do not include ({kinds})"
         )
     left_out = document["left_out"]
     for reason in dict.fromkeys(left_out.values()):
         names = [name for name in left_out if left_out[name] == reason]
         lines.append(f"left out {', '.join(names)}: {reason}")
     if "prior" in document["baselines"] and not document["baselines_fitted_on"]["matches"]:
-        lines.append("the prior is the checkpoint's own")
+        lines.append("the prior comes from the checkpoint")
     return lines
 
 
@@ -214,12 +214,12 @@ def _breakdowns(
         }
 
     def by_name(name_of: Mapping[str, str], min_matches: int) -> Json:
-        """Return the figures of each name over the matches that have this name.
+        """Return the figures for each name, which is a kind of cricket or a competition.
 
-        A name is a kind of cricket or a competition. The names with the most matches come first,
-        and names with fewer than ``min_matches`` are left out. ``ece_by_luck`` is the value that
-        the calibration error (ECE) of a perfectly calibrated forecast would exceed in 1 of 20
-        cases. ``minus`` is the mean over balls of the model's log-loss minus that of a baseline.
+        ``name_of`` maps the id of a match to a name. The name with the most matches comes first. A
+        name with fewer than ``min_matches`` matches is left out. A perfectly calibrated forecast
+        has a calibration error (ECE) above ``ece_by_luck`` in 1 of 20 cases. ``minus`` is the
+        model's mean log-loss minus the baseline's mean log-loss.
         """
         names = balls.each([name_of[encoded.match_id] for encoded in balls.innings])
         figures = {}
@@ -279,12 +279,12 @@ def _reliability(balls: EvaluatedBalls, bootstrap: Bootstrap) -> dict[str, list[
 def reliability(
     predicted: Floats, came_true: Flags | Floats, bins: Integers, bootstrap: Bootstrap
 ) -> list[Json]:
-    """Return the predicted and the observed share of each bin that is not empty.
+    """For each non-empty bin, return the mean prediction and the observed frequency.
 
     Args:
         predicted: the probability of each row ``(rows,)``.
         came_true: whether the predicted event occurred in each row ``(rows,)``.
-        bins: the number of each row's bin ``(rows,)``, from `equal_bins` or `filled_bins`.
+        bins: the bin number of each row ``(rows,)``, from `equal_bins` or `filled_bins`.
     """
     observed = came_true.astype(np.float64)
     return [
@@ -302,8 +302,8 @@ def calibration_table(held: HeldOut, balls: EvaluatedBalls) -> Json:
 
     `attnlens.cricket.predictor.calibration` describes the file. The bins of an outcome have similar
     numbers of balls. ``most`` is the highest probability in a bin. ``happened_ci`` is the 95%
-    interval of the observed share over resampled matches. It is ``null`` if all balls are from one
-    match.
+    interval of the observed frequency over resampled matches. If all balls are from one match,
+    ``happened_ci`` is ``null``.
     """
     bootstrap = Bootstrap(balls.match, draws=DRAWS, seed=SEED)
     outcomes = {}
@@ -383,7 +383,7 @@ def render_evaluation(page: Page, document: Json) -> None:
     add_figures(page, rows, _SCORES)
     gaps = document["paired_difference"]
     rows = [((titles[name], ""), gaps[name]) for name, _ in scores if name in gaps]
-    add_figures(page, rows, [Figure("model minus it", "log_loss", "+.4f", ci=True)])
+    add_figures(page, rows, [Figure("model minus baseline", "log_loss", "+.4f", ci=True)])
     for name, bins in document["reliability"].items():
         outcome = "the likeliest outcome" if name == "likeliest" else f"P({name})"
         add_calibration(page, f"calibration of {outcome}", bins)
@@ -391,33 +391,33 @@ def render_evaluation(page: Page, document: Json) -> None:
         add_figures(page, by[title].items(), figures, heading=f"by {title}")
     draws = document["bootstrap"]["draws"]
     page.paragraph(
-        f"Log-loss in nats per ball; Brier score summed over the outcomes; ECE of the likeliest "
-        f"outcome. Luck: 95% of perfect forecasts would have a smaller ECE. Brackets are 95% "
-        f"intervals from {draws} resamples of whole matches.",
+        f"Log-loss is in nats per ball. The Brier score is summed over the outcomes. ECE is for "
+        f"the likeliest outcome. 'Luck' is the ECE that 5% of perfectly calibrated forecasts "
+        f"exceed. Brackets show 95% intervals from {draws} resamples of whole matches.",
         "quiet",
         indent=0,
     )
 
 
 def add_calibration(page: Page, title: str, bins: Sequence[Json]) -> None:
-    """Write a table of predicted and observed shares, with one row per bin."""
+    """Write a table of predicted and observed frequencies, with one row per bin."""
     rows = [(percent(row["predicted"], 1), row) for row in bins]
     figures = [_OBSERVED, Figure("balls", "balls", ",")]
     add_figures(page, rows, figures, heading=title, first=Column("predicted"))
 
 
 _COMMON: Final = ("0", "1", "4", "6", "W", "wd")
-"""The outcomes that are frequent enough in every competition to be compared."""
+"""The outcomes that are frequent enough for a comparison in every competition."""
 
 
 def usual_evaluation(held: HeldOut, report: Report = silent) -> Json:
     """Return the JSON result of ``attnlens lab evaluate --usual``.
 
     ``log_loss`` has three values in nats. ``usual`` is the log-loss of the usual probabilities.
-    ``scoreboard`` is the log-loss of forecasts from the scoreboard alone, which do not depend on
-    the competition. ``difference`` is the first value minus the second. ``by_competition`` has
-    three figures in percent for every common outcome: its mean usual probability, its observed
-    frequency, and the difference.
+    ``scoreboard`` is the log-loss of forecasts that use the scoreboard but ignore the competition.
+    ``difference`` is ``usual`` minus ``scoreboard``. ``by_competition`` has four percentages for
+    every common outcome: the mean usual probability, the observed frequency, the usual probability
+    minus the observed frequency, and the mean probability from the scoreboard.
     """
     innings = list(held.innings(report))
     usual, scoreboard = (
@@ -492,8 +492,8 @@ def render_usual(page: Page, document: Json) -> None:
         figures.insert(0, Figure("matches", "matches", "d"))
         add_figures(page, groups.items(), figures, heading=heading)
     page.paragraph(
-        f"Log-loss in nats per ball. Brackets are 95% intervals from {DRAWS} resamples of whole "
-        "matches; the JSON has the intervals of all differences.",
+        f"Log-loss is in nats per ball. Brackets show 95% intervals from {DRAWS} resamples of "
+        "whole matches. The JSON has the intervals of all differences.",
         "quiet",
         indent=0,
     )

@@ -1,4 +1,4 @@
-"""Estimates with 95% intervals, their conversion to JSON, and the tables that show them."""
+"""Estimates with 95% intervals, and functions to convert them to JSON or show them in tables."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from attnlens.render.canvas import Cell, Column, Page, Words, add_table
 from attnlens.render.numbers import DIGITS, interval, rounded
 
 DRAWS: Final = 2000
-"""The number of resamples of the matches for the interval of a mean."""
+"""The number of times that matches are resampled for the interval of a mean."""
 
 
 @lru_cache(maxsize=4)
@@ -46,9 +46,9 @@ class Estimate(NamedTuple):
 
     @classmethod
     def mean(cls, values: Sequence[float] | Floats, matches: Sequence[str], seed: int) -> Estimate:
-        """Return the mean of a figure over balls, and its interval over their matches.
+        """Return the mean of a figure over balls, and the interval over resampled matches.
 
-        A single match cannot be resampled, so both ends of its interval are the mean.
+        A single match cannot be resampled, so both ends of the interval equal the mean.
         """
         mean = float(np.mean(values))
         interval = _bootstrap(tuple(matches), seed).interval(np.asarray(values, float))
@@ -66,7 +66,7 @@ class Estimate(NamedTuple):
 
     @property
     def required_value(self) -> float:
-        """The value of an estimate that is known to be defined."""
+        """The estimate's value, which must not be ``None``."""
         assert self.value is not None
         return self.value
 
@@ -96,7 +96,7 @@ class Mean(NamedTuple):
 
     @classmethod
     def of(cls, values: Sequence[float] | Floats, matches: Sequence[str], seed: int) -> Mean:
-        """Return the mean as `Estimate.mean` does. If there are no values, the mean is ``None``."""
+        """Return the result of `Estimate.mean`, or a mean of ``None`` if there are no values."""
         if not len(values):
             return cls(None, None, 0)
         return cls(*Estimate.mean(values, matches, seed), len(values))
@@ -130,13 +130,13 @@ NAME: Final = Words(min_width=14)
 
 
 def add_title(page: Page, document: Json, title: str, *lines: str) -> None:
-    """Write the title of a page, then ``lines`` in a quiet style, then the notes on the figures.
+    """Write the title of a page, then ``lines`` in grey, then the notes in the document.
 
     Args:
-        title: a text with placeholders. ``{name}`` stands for the name of the checkpoint,
-            ``{balls}`` and ``{matches}`` for the size of the sample, and ``{first}`` and ``{last}``
-            for the first and the last day of its matches. ``{sample}`` stands for the size of the
-            sample and the days, if they are known.
+        title: a text with placeholders. ``{name}`` is the name of the checkpoint. ``{balls}`` and
+            ``{matches}`` are the sample sizes. ``{first}`` and ``{last}`` are the days of the first
+            and the last match. ``{sample}`` gives the sample sizes, and the two days if they are
+            known.
     """
     dates = document["dates"]
     days = list(dates.values()) if isinstance(dates, Mapping) else dates
@@ -166,7 +166,7 @@ def add_section(
     rows: Sequence[Sequence[Cell]],
     **settings: Any,
 ) -> None:
-    """Write a heading, if it is not empty, and a table. ``settings`` are passed to `add_table`."""
+    """Write a table below the heading (if any). ``settings`` are passed to `add_table`."""
     if heading:
         page.paragraph(heading, "heading", indent=0)
     add_table(page, columns, rows, **settings)
@@ -174,16 +174,16 @@ def add_section(
 
 
 class Figure(NamedTuple):
-    """A figure that a table shows in a column.
+    """A table column that shows a figure.
 
     Attributes:
         head: the heading of the column.
-        name: the key of the figure in a row of JSON; ``a.b`` means the key ``b`` in the object that
-            has the key ``a``.
-        form: the number format, as in `Estimate.cells`; for a whole number, ``d`` or ``,``.
+        name: the key of the figure in a row of JSON; ``a.b`` is the key ``b`` inside the value of
+            ``a``.
+        form: the number format, as in `Estimate.cells`; ``d`` or ``,`` for a whole number.
         ci: whether a second column shows the 95% interval.
         missing: the text that is shown for an undefined figure.
-        spare: the value of `Column.spare` for the column of the interval.
+        spare: the value of `Column.spare` for the interval's column.
     """
 
     head: str
@@ -212,7 +212,7 @@ def add_figures(
     heading: str = "",
     first: Column = NAME,
 ) -> None:
-    """Write a table of figures. Its first column has the name of each row.
+    """Write a table of figures. The first column has the names of the rows.
 
     If there are no rows, write nothing.
     """

@@ -1,9 +1,9 @@
-"""The training of both models, and the usual effects of hiding a ball, measured after training.
+"""Train the predictor and the encoder-decoder, and measure the usual effects of hiding a ball.
 
-The effect of hiding a ball is meaningful only in comparison with the usual effect of hiding such a
-ball. A place is a group of past balls that are compared with each other: they are at a similar
-distance, and agree in whether they have the current batter and the current bowler. The null
-distribution of effects at each place is measured after training and does not change the forecast.
+The effect of hiding a ball is meaningful only in comparison with the usual effect of hiding a
+similar ball. Similar past balls form a group, called a place. A place is defined by a range of
+distances, by whether the batter is the current batter, and by whether the bowler is the current
+bowler. The null distribution of effects at each place is measured after training.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ _TABLE_SMOOTHING = 200.0
 
 
 def fit_base(matches: Sequence[Match], *, seed: int) -> BaseModel:
-    """Fit the model that predicts an outcome from only the scoreboard and the kind of cricket."""
+    """Fit the model that predicts an outcome from only the scoreboard and the kind of match."""
     inputs: list[Floats32] = []
     outcomes: list[int] = []
     cells: list[Integers] = []
@@ -123,10 +123,11 @@ def fit_base(matches: Sequence[Match], *, seed: int) -> BaseModel:
 
 
 def outcome_tables(outcomes: Integers, cells: Integers) -> tuple[Floats32, Floats32]:
-    """Return the logarithms of the shares of the outcomes, over all balls and in each cell.
+    """Return the logarithms of the outcome shares, for all balls and for each cell.
 
-    The first result is ``(11,)``, and the second is ``(TABLES, 2, 20, 11)``. A cell is a kind of
-    cricket, an innings and an over. Its shares are smoothed towards the shares over all balls.
+    The first result is ``(11,)``, and the second is ``(TABLES, 2, 20, 11)``. A cell is a
+    combination of a kind of match (such as women's leagues), an innings and an over. The shares in
+    a cell are smoothed towards the shares over all balls.
     """
     share = np.bincount(outcomes, minlength=len(OUTCOMES)) + 1.0
     share = share / share.sum()
@@ -147,11 +148,11 @@ def rated(
     encode: Callable[[Match, Innings], E],
     report: Report = silent,
 ) -> Iterator[tuple[Match, Innings, datetime.date, E]]:
-    """Go through the matches day by day: yield the innings of a day, and then learn the day.
+    """Yield the innings of each day, and then update the ratings with the results of this day.
 
-    The innings are encoded with the ratings before that day. Learning a day updates ``ratings`` in
-    place. Days that ``ratings`` have already learnt are not learnt again, so their innings are
-    encoded with the current ratings.
+    The innings are encoded with the ratings before the update. ``ratings`` is updated in place. If
+    ``ratings`` already includes a day, there is no update, and the innings of this day are encoded
+    with the current ratings.
     """
     for day, played in by_date(matches):
         learnt_until = ratings.complete_until
@@ -173,7 +174,7 @@ def rated(
 def rate_and_encode(
     matches: Sequence[Match], base: BaseModel, ratings: Ratings, *, report: Report = silent
 ) -> list[EncodedInnings]:
-    """Return every innings, encoded for the predictor with the ratings of the day before."""
+    """Return every innings, encoded for the predictor with the ratings before the match day."""
     encode = partial(encode_innings, ratings=ratings, base=base)
     return [
         EncodedInnings(match, side, arrays)
@@ -187,22 +188,21 @@ class Hyperparameters(Schedule):
 
     Attributes:
         innings: the number of innings per training step.
-        hide_some: the share of innings in which a random share of the past balls is hidden.
+        hide_some: the share of innings in which past balls are hidden with a random probability.
         hide_all: the share of innings in which all past balls are hidden.
         hide_player: the share of innings in which the past balls of one player are hidden.
         hide_block: the share of innings in which a block of successive past balls is hidden.
-        hide_batter: the share of innings in which the past balls of a ball's own batter are hidden
-            from the ball; with the value 1, the model never sees such balls.
-        hide_bowler: the share of innings in which the past balls of a ball's own bowler are hidden
-            from the ball.
-        hide_windows: the share of innings in which only the scale ``whole`` sees past balls, so
-            that its heads learn what the windowed scales would otherwise contribute.
-        forget: the share of balls from which groups of `KNOWLEDGE` are hidden; each group is hidden
-            from such a ball with probability one half.
-        forget_past: the share of past balls in which the batter's rating is hidden; the bowler's
-            rating is hidden in the same share of past balls, drawn independently.
-        teacher: the weight of the teacher's probabilities in the loss; the actual outcomes have the
-            rest of the weight (Hinton, Vinyals and Dean 2015, "Distilling the Knowledge in a Neural
+        hide_batter: the share of innings in which no ball sees past balls of the same batter.
+        hide_bowler: the share of innings in which no ball sees past balls of the same bowler.
+        hide_windows: the share of innings in which only the scale ``whole`` sees past balls. In
+            these innings, the heads of ``whole`` learn to replace the contributions of the windowed
+            scales.
+        forget: the share of balls for which some input groups (`KNOWLEDGE`) are hidden. For such a
+            ball, each group is hidden with probability one half.
+        forget_past: the probability that, for a past ball, the batter's rating is hidden. The
+            bowler's rating is hidden independently, with the same probability.
+        teacher: the weight of the teacher's probabilities in the loss; the actual outcomes get the
+            remaining weight (Hinton, Vinyals and Dean 2015, "Distilling the Knowledge in a Neural
             Network", temperature 1).
     """
 
@@ -220,9 +220,9 @@ class Hyperparameters(Schedule):
 
 
 def mask_at_random(batch: Batch, recipe: Hyperparameters, generator: np.random.Generator) -> None:
-    """Hide past balls and knowledge at random, as the ablations of an explanation do.
+    """Hide past balls and groups of inputs at random.
 
-    Otherwise the model would see such inputs only in explanations, and never in training.
+    Explanations hide inputs in the same ways, so the model must learn to handle hidden inputs.
     """
     sequence = batch["sequence"]
     players = sequence["balls"]
@@ -267,9 +267,9 @@ def mask_at_random(batch: Batch, recipe: Hyperparameters, generator: np.random.G
 
 
 def hide_own_balls(batch: Batch, player: Literal["batter", "bowler"], rows: Tensor) -> None:
-    """Hide the past balls of a ball's own batter or bowler from the ball.
+    """In the given innings, hide from each ball the past balls with the same ``player``.
 
-    This is done for every ball in the innings that are flagged in ``rows``.
+    ``rows`` is true for the given innings.
     """
     sequence = batch["sequence"]
     ids: Tensor = getattr(sequence["balls"], player)
@@ -286,13 +286,13 @@ def outcome_loss(
     taught: Tensor | None = None,
     weight: float = 0.0,
 ) -> Tensor:
-    """Return the cross-entropy, summed over all balls. Padding is left out.
+    """Return the cross-entropy, summed over all balls except padding.
 
     Args:
         outcome: the actual outcomes ``(innings, ball)``, with -1 for padding.
-        taught: the teacher's probabilities ``(innings, ball, outcome)``, with 0 for padding; or
-            ``None`` if there is no teacher.
-        weight: the share of the loss that compares the forecast with the teacher's probabilities.
+        taught: the teacher's probabilities ``(innings, ball, outcome)``, with 0 for padding.
+            ``None`` means that there is no teacher.
+        weight: the weight of the teacher's probabilities in the loss.
     """
     logits = model(batch)
     loss: Tensor = nn.functional.cross_entropy(
@@ -306,12 +306,12 @@ def outcome_loss(
 
 _ALONE: Final = TrainingLoop()
 InningsWithTeacher = tuple[InningsArrays, NDArray[np.float32] | None]
-"""An innings, and the teacher's probabilities for its balls ``(ball, outcome)``. Without a teacher,
-they are ``None``."""
+"""An innings and the teacher's probabilities ``(ball, outcome)``. Without a teacher, the
+probabilities are ``None``."""
 
 
 class InningsTrainingSet(TrainingSet[FullModel, InningsWithTeacher]):
-    """The innings on which the predictor is trained. They may include a teacher's probabilities."""
+    """The innings on which the predictor is trained, and the teacher's probabilities (if any)."""
 
     unit, noise, checked_at_once = "balls", 4, 32
 
@@ -353,11 +353,11 @@ def fit(
     teacher: Sequence[Floats32] | None = None,
     loop: TrainingLoop = _ALONE,
 ) -> TrainedModel[FullModel]:
-    """Train a predictor of balls. The errors are those of `run_training`.
+    """Train a predictor of balls. `run_training` documents the errors.
 
     Args:
-        prior: the logarithm of each outcome's share of all balls ``(outcome,)``; these shares are
-            the model's forecast at the start of the training.
+        prior: the logarithm of each outcome's share of all balls ``(outcome,)``. The shares are the
+            model's forecast for every ball before the training.
         teacher: for each innings of ``train``, the teacher's probabilities ``(ball, outcome)``.
     """
     tables: Sequence[Floats32 | None] = teacher or [None] * len(train)
@@ -381,20 +381,19 @@ def cricket_sizes(hidden_dim: int = 60, **kwargs: Any) -> Sizes:
 
 
 SMALL: Final[Mapping[str, int]] = {"d": 64, "heads": 4, "d_k": 16, "ff": 256, "length": 14}
-"""The sizes of the bundled encoder-decoder that differ from those of the reference
-configuration."""
+"""The sizes in which the bundled encoder-decoder differs from the reference configuration."""
 
 
 @dataclass(frozen=True, slots=True)
 class OverHyperparameters(Schedule):
     """The hyperparameters of a training run of the encoder-decoder.
 
-    Past balls are hidden at random in training, because explanations hide past balls, too.
+    In training, past balls are hidden at random, because explanations also hide past balls.
 
     Attributes:
         overs: the number of overs per training step.
-        smoothing: the share of each target token's weight that is spread over all tokens.
-        hide_some: the share of overs in which a random share of the past balls is hidden.
+        smoothing: the amount of label smoothing, from 0 to 1.
+        hide_some: the share of overs in which past balls are hidden with a random probability.
         hide_all: the share of overs in which all past balls are hidden.
     """
 
@@ -457,10 +456,10 @@ class OverTrainingSet(TrainingSet[OverModel, OverRow]):
 def hidden_at_random(
     padded: Tensor, recipe: OverHyperparameters, generator: np.random.Generator
 ) -> Tensor:
-    """Return a mask of the past balls that are hidden.
+    """Return a mask that hides the padding and some randomly chosen past balls.
 
-    The mask includes the padding in ``padded``. In some overs, a random share of the past balls is
-    hidden, and in other overs all of them are hidden.
+    ``padded`` is the mask of the padding. For an over, the mask hides no past balls, a random share
+    of the past balls, or all past balls.
     """
     rows, balls = padded.shape
     lot = generator.random(rows)
@@ -471,23 +470,24 @@ def hidden_at_random(
 
 _LEAST_VARIANCE: Final = 1e-18
 _SHRINKAGE: Final = 30.0
-"""The mean effect at a place is shrunk as if this number of average balls at the same distance were
-added to it."""
+"""The number of imaginary balls that are added to each place. The imaginary balls have the average
+effect at the same distance. At a place with few actual balls, the mean effect is shrunk towards
+this average."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HidingEffects:
-    """The effects of hiding each of the last past balls, for a sample of balls.
+    """The effects of hiding recent past balls one at a time, for a sample of balls.
 
     Attributes:
-        changes: how the prediction changes if a past ball is hidden ``(outcome + 1, ball, past)``:
-            the decrease of each outcome's log-odds, and in the last row the change of the whole
-            distribution, in nats.
+        changes: the effects of hiding each past ball ``(outcome + 1, ball, past)``. For each
+            outcome, one row has the decrease of the outcome's log-odds. The last row has the
+            divergence in nats.
         places: the place number of each past ball ``(ball, past)``, from
             `attnlens.cricket.predictor.predictor.places`.
-        subjects: the class number of the explained outcome of each ball ``(ball,)``.
-        signs: the direction that the claims about each ball state ``(ball,)``: 1 if past balls
-            raise the explained outcome, and -1 if they lower it.
+        subjects: the class of each ball's explained outcome ``(ball,)``.
+        signs: the claimed direction for each ball ``(ball,)``: 1 if past balls raise the explained
+            outcome's probability, and -1 if past balls lower the probability.
     """
 
     changes: Floats
@@ -503,7 +503,7 @@ def hiding_effects(
     """Measure the effect of hiding each past ball alone, for a sample of balls.
 
     Returns:
-        The effects, or ``None`` if no innings has a ball with enough balls before it.
+        The effects, or ``None`` if no ball has enough earlier balls in its innings.
     """
     changes: list[Floats] = []
     where: list[Integers] = []
@@ -539,7 +539,7 @@ def hiding_effects(
 def store_hiding_effects(
     model: FullModel, innings: Sequence[Encoded], *, balls: int, seed: int
 ) -> None:
-    """Measure the `hiding_effects` of a sample, and store tables of them in the model's buffers."""
+    """Measure the `hiding_effects` of a sample, and store their tables in the model's buffers."""
     hidden = hiding_effects(model, innings, balls=balls, seed=seed)
     if hidden is None:
         return
@@ -562,18 +562,18 @@ def effect_tables(hidden: HidingEffects) -> tuple[Floats, Floats]:
 
 
 def _standardised(changes: Floats, places_of: Integers) -> tuple[Floats, Floats]:
-    """Return the mean and the standard deviation of each kind of change, by place.
+    """Standardise each change by the mean and standard deviation of changes at the same place.
 
-    The values of a place are shrunk towards the values for its distance. The values for a distance
-    are shrunk towards the values for all balls.
+    The moments of the changes at a place are shrunk towards the moments at the same distance. The
+    moments at a distance are shrunk towards the moments over all balls.
 
     Args:
         changes: the changes ``(kind, ball, past)``.
         places_of: the place number of each past ball ``(ball, past)``.
 
     Returns:
-        The means and standard deviations ``(kind, place, 2)``, and every change as a number of
-        standard deviations from the mean of its place ``(kind, ball * past)``.
+        The means and standard deviations ``(kind, place, 2)``, and the standardised changes
+        ``(kind, ball * past)``.
     """
     where = places_of.ravel()
     kinds = len(changes)

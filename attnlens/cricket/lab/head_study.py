@@ -1,27 +1,28 @@
-"""Measure what each head does on many balls, and give it a name based on the measurements.
+"""Measure what each head does on many balls, and name each head based on the measurements.
 
-A relation, such as "same bowler", holds between the current ball and some of the past balls. A head
-is named after a relation if it meets four conditions on a sample of balls from many matches. Each
-condition must hold even for the lower end of the 95% interval over resampled matches.
+A relation, such as "same bowler", links the current ball to some of the past balls. A head is named
+after a relation if the head meets four conditions on a sample of balls from many matches. Each
+condition applies to the lower end of the 95% interval over resampled matches.
 
-1. *The head attends to these balls*: its weight on the balls with the relation is at least
-  `MIN_LIFT` times their weight under uniform attention.
-2. *Distance does not explain this*: the weight is also higher than the weight that the head's mean
-  attention at each distance would give these balls. The relation recency is exempt.
-3. *The head uses these balls*: hiding them from this head alone changes the prediction more than
-  hiding the same number of other visible balls, drawn at random.
-4. *The effect matters*: on a share of at least `_MIN_SHARE_OF_BALLS` of the balls, the effect of
-  hiding is as large as a single claim requires: 0.5 points on some outcome, or 0.0005 nats.
+1. *The head attends to these balls*: the balls with the relation get at least `MIN_LIFT` times the
+  weight that they would get under uniform attention.
+2. *Distance does not explain the weight*: the weight is also higher than the weight expected from
+  the head's mean attention at each distance. The relation recency need not meet this condition.
+3. *The head uses these balls*: hiding these balls from this head alone changes the prediction more
+  than hiding the same number of randomly drawn visible balls.
+4. *The effect matters*: hiding has a noticeable effect on at least the share `_MIN_SHARE_OF_BALLS`
+  of the sample. A noticeable effect changes an outcome's probability by 0.5 points or the
+  prediction by 0.0005 nats. A claim about one ball also requires a noticeable effect.
 
-If several relations meet the conditions, the head is named after the one that contributes most to
-its departure from uniform attention (`attnlens.attention.heads.departure`).
+If several relations meet the conditions, the head is named after the relation that contributes most
+to the head's departure from uniform attention (`attnlens.attention.heads.departure`).
 
-Some heads are restricted to a relation: they see no other balls. For them, conditions 1 to 3 are
-true by construction. Such a head gets the name of its relation if condition 4 holds when everything
-that it sees is hidden. Otherwise it gets no name.
+Some heads are restricted to the balls with one relation. Such heads meet conditions 1 to 3 by
+construction. A restricted head is named after its relation if hiding all balls from the head meets
+condition 4. Otherwise the head gets no name.
 
 The importance of a head is measured by mean ablation: the output of the head is replaced by its
-mean over the sample. Zhang & Nanda 2023 say why the mean is better than zero.
+mean over the sample. Zhang & Nanda (2023) explain why the mean is a better replacement than zero.
 """
 
 from __future__ import annotations
@@ -95,35 +96,32 @@ from attnlens.render.numbers import DIGITS, interval, percent, rounded
 from attnlens.render.numbers import number as figure_text
 
 RECENCY_BALLS: Final = {"micro": 2, "short": 4, "medium": 6, "long": 6, "whole": 6}
-"""The number of nearest balls, on each scale, that have the relation recency."""
+"""For each scale, how many of the latest balls have the relation recency."""
 
 _MIN_BALLS: Final = 50
 _MIN_SHARE_OF_BALLS: Final = 0.05
 _NATS_DIGITS: Final = 9
 _CONTROL_DRAWS: Final = 2
-"""For each ball, the number of random sets of past balls with which the balls of a relation are
-compared."""
+"""The number of random control sets with which the balls of a relation are compared."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class HeadAttention:
+class SampledAttention:
     """The attention of the heads of one scale, for all sampled balls.
 
-    Each sampled ball is a row. The keys of a row are the balls of its innings, by their position
-    from 0.
+    Each sampled ball is a row. The keys of a row are the balls of the innings, numbered from 0.
 
     Attributes:
         shares: each key's share of a head's attention to past balls ``(row, head, key)``; the
             shares of a row sum to 1, or are NaN if the head sees no key.
         self_weight: the attention weight on the last key, which is the current ball itself or the
             null key ``(row, head)``.
-        bias_share: the share of the variance of the attention logits that comes from built-in
-            biases ``(row, head)``.
+        bias_share: the share of the attention logits' variance that comes from built-in biases
+            ``(row, head)``.
         visible: whether each key is visible ``(row, key)``.
-        relations: 1 if a key has a relation to the query, and 0 otherwise
-            ``(row, key, relation)``, in the order of
-            `attnlens.cricket.predictor.relations.RELATIONS`; the nearest `RECENCY_BALLS` keys have
-            the relation recency.
+        relations: flags for each relation between a key and the query ``(row, key, relation)``.
+            Relations are in the order of `attnlens.cricket.predictor.relations.RELATIONS`. The
+            nearest `RECENCY_BALLS` keys have the relation recency.
         distance: the distance of each key from the query, in deliveries ``(row, key)``.
     """
 
@@ -141,17 +139,18 @@ class RecordedPass:
 
     Attributes:
         probabilities: the outcome probabilities ``(row, outcome)``.
-        looks: the attention of the heads, by scale.
+        looks: maps each scale to the attention of the scale's heads.
         gates: the fusion weights ``(row, source)``.
-        means: the input of some modules, averaged over the rows, by module path.
-        key_shares: for each batch and scale, what share of each key's balls has a relation
-            ``(innings, query, key, relation)``; this share decides how far the key is hidden.
-        key_visible: for each batch and scale, whether the heads could see each key
+        means: maps each module path to the mean input of this module over the rows.
+        key_shares: for each batch and scale, the share of a key's balls that have a given relation
+            ``(innings, query, key, relation)``. Hiding the relation reduces the key's weight by
+            this share.
+        key_visible: for each batch and scale, whether the heads can see each key
             ``(innings, query, key)``.
     """
 
     probabilities: Floats
-    looks: dict[str, HeadAttention]
+    looks: dict[str, SampledAttention]
     gates: Floats
     means: dict[str, Tensor]
     key_shares: list[dict[str, Floats]]
@@ -165,7 +164,7 @@ def record_sample(model: FullModel, sample: HeadSample, inputs: Sequence[str]) -
         inputs: the paths of the modules whose mean input is recorded.
     """
     tables, gates = [], []
-    parts: dict[str, list[HeadAttention]] = {scale: [] for scale in SITES}
+    parts: dict[str, list[SampledAttention]] = {scale: [] for scale in SITES}
     sums: dict[str, Tensor] = {}
     key_shares: list[dict[str, Floats]] = []
     key_visible: list[dict[str, Flags]] = []
@@ -189,10 +188,10 @@ def record_sample(model: FullModel, sample: HeadSample, inputs: Sequence[str]) -
             key_shares[-1][scale] = np.einsum("bqkr,bqko->bqor", keys.relations, keys.split)
             key_visible[-1][scale] = keys.split.sum(2) > 0
     looks = {
-        scale: HeadAttention(
+        scale: SampledAttention(
             *(
                 np.concatenate([getattr(part, field.name) for part in scale_parts])
-                for field in fields(HeadAttention)
+                for field in fields(SampledAttention)
             )
         )
         for scale, scale_parts in parts.items()
@@ -207,7 +206,7 @@ def record_sample(model: FullModel, sample: HeadSample, inputs: Sequence[str]) -
 class _ScaleKeys:
     """The keys of a scale in one batch. A key is one ball, or an over of several balls.
 
-    The attributes ``visible``, ``relations`` and ``distance`` are as in `HeadAttention`, but with
+    The attributes ``visible``, ``relations`` and ``distance`` are as in `SampledAttention`, but with
     the axes ``(innings, query)`` instead of ``row``.
 
     Attributes:
@@ -219,7 +218,7 @@ class _ScaleKeys:
     distance: Integers
     split: Floats
 
-    def looks(self, entry: AttentionRecord, sampled: Flags) -> HeadAttention:
+    def looks(self, entry: AttentionRecord, sampled: Flags) -> SampledAttention:
         assert entry.content is not None
         assert entry.bias is not None
         weights, content, bias = (
@@ -231,7 +230,7 @@ class _ScaleKeys:
         split = self.split[sampled]
         # A restricted head does not see all the keys that other heads see.
         keys: Flags = (split.sum(1)[:, None] > 0) & (past > 0)
-        return HeadAttention(
+        return SampledAttention(
             shares=np.einsum("rho,rko->rhk", past_shares(past), split),
             self_weight=weights[..., -1],
             bias_share=built_in(bias[..., :-1], content[..., :-1], keys),
@@ -276,14 +275,14 @@ def _scale_keys(
         yield scale, _ScaleKeys(inside, relations.astype(float), distance, split)
 
 
-def relation_rows(looks: HeadAttention, bootstrap: Bootstrap) -> list[list[Json]]:
-    """Return the shares and lifts of each head of a scale for each relation, as JSON values.
+def relation_rows(looks: SampledAttention, bootstrap: Bootstrap) -> list[list[Json]]:
+    """Return each head's share and lift for each relation, as JSON values.
 
-    A share is the share of a head's attention that goes to the balls with a relation. ``uniform``
-    is this share under uniform attention, and ``lift`` is the actual share divided by ``uniform``.
-    ``by_distance`` has the share that the head's mean attention at each distance would give these
-    balls, and the actual share divided by that share. `attnlens.attention.heads.departure` defines
-    ``departure_nats``.
+    A share is the fraction of a head's attention that goes to the balls with a relation.
+    ``uniform`` is this share under uniform attention, and ``lift`` is the actual share divided by
+    ``uniform``. ``by_distance`` has the share expected from the head's mean attention at each
+    distance, and the actual share divided by the expected share.
+    `attnlens.attention.heads.departure` defines ``departure_nats``.
     """
     shares = relation_shares(looks.shares, looks.relations)
     at_distance = shares_by_distance(looks.shares, looks.relations, looks.visible, looks.distance)
@@ -313,7 +312,7 @@ def relation_rows(looks: HeadAttention, bootstrap: Bootstrap) -> list[list[Json]
 
 
 def beyond_distance(row: Json) -> bool:
-    """Return whether a relation's share is higher than distance explains.
+    """Return whether a relation gets more attention than distance explains.
 
     For recency, return True.
     """
@@ -324,11 +323,12 @@ def beyond_distance(row: Json) -> bool:
 class HeadStudy:
     """The measurements of a predictor's heads on a sample of balls.
 
-    All measurements use the same sample and the same recorded pass over it.
+    All measurements use the same sample, and the same recorded pass over the sample.
 
     Args:
-        innings: the innings to sample from, encoded with the ratings of the day before.
-        balls: the number of balls to sample from the balls that have at least 36 balls before them.
+        innings: the innings from which balls are sampled, encoded with the ratings before the match
+            day.
+        balls: the sample size; only balls with at least 36 balls before them are sampled.
         seed: the random seed of the sample, of the intervals and of the random control sets.
     """
 
@@ -352,7 +352,7 @@ class HeadStudy:
 
     @cached_property
     def rows(self) -> dict[str, list[list[Json]]]:
-        """The result of `relation_rows` for each scale. It has a row for each head and relation."""
+        """For each scale, the result of `relation_rows`, with a row for each head and relation."""
         looks = self.recorded.looks
         return {scale: relation_rows(look, self.bootstrap) for scale, look in looks.items()}
 
@@ -372,15 +372,15 @@ class HeadStudy:
 
         The effect is compared with the effect of hiding random balls. If ``relation`` is ``None``,
         all balls are hidden and nothing is compared. On the scale ``long``, the keys are overs. The
-        weight of an over is reduced by the share of its balls that have the relation. For the
-        comparison, these shares are assigned to the overs at random.
+        weight of an over is reduced by the share of the over's balls that have the relation. For
+        the comparison, these shares are assigned to the overs at random.
 
         Returns:
             a dict with these members. ``nats`` is the mean effect of hiding the relation's balls.
             ``control_nats`` is the mean effect of hiding random balls. ``margin_nats`` is the mean
-            difference of the two effects, without the queries for which all visible balls, or none
-            of them, have the relation. ``matters`` is the share of queries on which the effect
-            is large enough. ``supports`` says whether conditions 3 and 4 hold.
+            difference of the two effects. Queries are left out if all visible balls or no visible
+            balls have the relation. ``matters`` is the share of queries on which the effect is
+            large enough. ``supports`` says whether conditions 3 and 4 hold.
         """
         full = self.recorded.probabilities
         probe = self.model.get_submodule(f"{SITES[scale]}.probe")
@@ -426,7 +426,7 @@ class HeadStudy:
         return bool(attends.sum() >= _MIN_BALLS)
 
     def candidates(self, scale: str, head: int) -> list[int]:
-        """Return the relations that meet conditions 1 and 2. The largest departure comes first."""
+        """Return the relations that meet conditions 1 and 2, sorted by departure, largest first."""
         rows = self.rows[scale][head]
         relations = [
             relation
@@ -440,7 +440,7 @@ class HeadStudy:
 
         Args:
             path: the path of the attention module.
-            part: the number of the head in this module.
+            part: the index of the head in this module, counted from 0.
             parts: the number of heads in this module.
 
         Returns:
@@ -466,14 +466,14 @@ class HeadStudy:
 
 
 def large_enough(full: Floats, ablated: Floats, nats: Floats) -> Floats:
-    """Return 1 for each row whose change is as large as a claim requires, and 0 for other rows."""
+    """Return 1 for each row whose change is large enough for a claim, and 0 for other rows."""
     points = 100 * np.abs(ablated - full).max(-1)
     large: Floats = ((nats >= MIN_NATS) | (points >= MIN_POINTS)).astype(float)
     return large
 
 
 def redistributed(shares: Floats, visible: Flags, generator: np.random.Generator) -> Floats:
-    """Return the shares of each query, randomly assigned to the keys that the query sees.
+    """Randomly reassign the shares of each query to the keys that the query sees.
 
     ``shares``, ``visible`` and the result are ``(innings, query, key)``.
     """
@@ -488,11 +488,11 @@ def redistributed(shares: Floats, visible: Flags, generator: np.random.Generator
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeadName:
-    """A head's name, and the tests on which it is based.
+    """A head's name, and the tests that led to the name.
 
-    If the head is not restricted, ``tests`` has the result of `HeadStudy.hiding` for each relation
-    that was tested. If it is restricted to a relation, ``all_hidden`` is the result of hiding
-    everything that it sees.
+    For an unrestricted head, ``tests`` has the result of `HeadStudy.hiding` for each tested
+    relation. For a head that is restricted to a relation, ``all_hidden`` has the result of hiding
+    all balls that the head sees.
     """
 
     earned: str
@@ -582,8 +582,8 @@ def head_report(held: HeldOut, *, balls: int = 500, seed: int = 5, report: Repor
 def _head(study: HeadStudy, scale: str, number: int, names: Sequence[HeadName]) -> Json:
     """Return the figures of one head as JSON values.
 
-    ``sees`` is the relation to which the head is restricted. ``hiding`` is the effect of hiding
-    all balls that it sees. If the head sees every ball of its scale, both are null.
+    ``sees`` is the relation to which the head is restricted. ``hiding`` is the effect of hiding all
+    balls that the head sees. ``sees`` and ``hiding`` are null for an unrestricted head.
     """
     name, looks = names[number], study.recorded.looks[scale]
     pattern = head_patterns(scale, len(names))[number]
@@ -626,7 +626,7 @@ _DISTANCES: Final = 24
 _STRONGEST: Final = 5
 
 
-def _mean_by_distance(looks: HeadAttention, head: int) -> list[float | None]:
+def _mean_by_distance(looks: SampledAttention, head: int) -> list[float | None]:
     shares = looks.shares[:, head]
     attends = np.isfinite(shares).all(-1)
     rows = [
@@ -636,7 +636,7 @@ def _mean_by_distance(looks: HeadAttention, head: int) -> list[float | None]:
     return [finite(row.mean()) if len(row) else None for row in rows]
 
 
-def _strongest(study: HeadStudy, looks: HeadAttention, head: int) -> list[Json]:
+def _strongest(study: HeadStudy, looks: SampledAttention, head: int) -> list[Json]:
     shares = np.nan_to_num(looks.shares[:, head])
     largest = shares.max(-1)
     rows: list[Json] = []
@@ -651,13 +651,13 @@ def _strongest(study: HeadStudy, looks: HeadAttention, head: int) -> list[Json]:
 
 
 _FAVOURED_LIFT: Final = 1.25
-"""A relation is listed for a head if the lower end of the interval of its lift is at least this."""
+"""The smallest lift of a relation that is listed for a head. The lower end of the lift's interval
+is compared with this value."""
 
 _MIN_BIAS: Final = 0.05
 _MAX_BIASES: Final = 4
-"""The largest number of biases that are listed for a head. Biases that had a starting value other
-than 0 come first, the largest starting value first. The others follow in order of their size.
-"""
+"""The largest number of biases that are listed for a head. Biases are sorted by the size of the
+starting value, and then by the size of the learnt value."""
 
 _HEAD_COLUMNS: Final = (
     Words("head", min_width=7),
@@ -671,19 +671,19 @@ _HEAD_COLUMNS: Final = (
     Column("rank", min_width=5),
 )
 _LEGEND: Final = (
-    "sees: the only balls that the head can attend to; the head earns the name of this relation, "
-    "and no other, if hiding all these balls from it matters",
-    "bias: the share of the head's preferences among balls that its learnt biases explain",
-    "self: the attention on the current ball itself; on the scale whole, on no ball",
-    "x1.50 [1.40, 1.60]: the attention is 1.5 times uniform attention; 95% interval over "
+    "sees: the balls that the head can attend to. A head that sees only the balls of one relation "
+    "is named after the relation if hiding the balls matters. Otherwise the head has no name",
+    "bias: the share of the attention logits' variance that comes from learnt biases",
+    "self: the attention weight on the current ball (scale whole: on the null key, i.e. no ball)",
+    "x1.50 [1.40, 1.60]: the attention is 1.5 times uniform attention, with a 95% interval over "
     "resampled matches",
-    "hidden: the share of balls on which hiding those balls from this head alone matters; 'no': "
-    "on too few balls, or no more than hiding other balls",
-    "moves, matters, KL, rank: the head's output is replaced by its mean; the largest change of an "
-    "outcome in points, the share of balls on which this matters, the change of the prediction in "
-    "thousandths of a nat, and the rank by that change",
-    "hiding or replacing matters if an outcome changes by half a point or the prediction by "
-    "0.0005 nats",
+    "hidden: how often hiding a relation's balls from this head alone matters. 'no' means that "
+    "hiding the balls matters too rarely, or has no larger effect than hiding random balls",
+    "The last four columns show the effects of replacing the head's output by its mean. moves: the "
+    "largest change of an outcome, in points. matters: how often the replacement matters. KL: the "
+    "divergence in thousandths of a nat. rank: the head's rank by KL",
+    "Hiding or replacing matters on a ball if an outcome changes by at least half a point, or if "
+    "the KL divergence is at least 0.0005 nats",
 )
 
 
@@ -743,7 +743,7 @@ def _add_relations(page: Page, head: Json) -> None:
     if head["sees"]:
         if head["hiding"]:
             matters = _percent(head["hiding"]["matters"])
-            text = f"hiding all that it sees matters on {matters} of balls"
+            text = f"hiding all balls from this head matters on {matters} of the sampled balls"
             page.paragraph(text, "quiet", indent=6)
         return
     favoured = [

@@ -1,7 +1,7 @@
-"""The matches on which a trained predictor is evaluated, and the ratings as of their dates.
+"""The matches on which a trained predictor is evaluated, and the ratings as of each match date.
 
-These are matches after the predictor's training dates. Matches from the training dates are used
-only if the user requests in-sample figures.
+Held-out matches are later than the predictor's training dates. Matches from the training dates are
+evaluated only if the user requests in-sample figures.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Source = str | os.PathLike[str]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EncodedInnings:
-    """One innings, encoded with the ratings of the day before. It is not a super over."""
+    """One innings (not a super over), encoded with the ratings before the match day."""
 
     match: Match
     side: Innings
@@ -39,7 +39,7 @@ class EncodedInnings:
 
     @property
     def innings(self) -> int:
-        """The number of this innings in its match, from 1."""
+        """The position of the innings in the match, counted from 1."""
         return self.side.number
 
 
@@ -50,11 +50,11 @@ class HeldOut:
     Every match has at least one ball.
 
     Attributes:
-        timeline: the ratings as of each date; ``None`` if they cannot be computed, because the
-            matches are not all later than the checkpoint's ratings and no earlier matches were
-            given.
+        timeline: the ratings as of each date, or ``None`` if they cannot be computed. If there are
+            no earlier matches, ratings can be computed only for dates after the checkpoint's
+            ratings end.
         in_sample: the number of ``matches`` that are inside the training dates.
-        available: every match of the sources and of the history, by its id.
+        available: maps match ids to matches, for all matches of the sources and of the history.
     """
 
     predictor: TrainedPredictor
@@ -81,7 +81,7 @@ class HeldOut:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes about the limits of the figures."""
+        """Cautions about the evaluation figures."""
         notes = []
         if self.in_sample:
             notes.append(
@@ -90,18 +90,18 @@ class HeldOut:
             )
         if self.timeline is None:
             notes.append(
-                "the player and venue ratings are those of the checkpoint, not those of "
-                "each match's date"
+                "the player and venue ratings are those of the checkpoint, because the ratings as "
+                "of each match date cannot be computed"
             )
         return tuple(notes)
 
     def by_another(self, predictor: TrainedPredictor, report: Report = silent) -> HeldOut:
-        """Return the same matches with another predictor, even if it was trained on them."""
+        """Return the same matches with another predictor. The training dates are not checked."""
         timeline = _timeline(predictor, self.matches, dict(self.available), report)
         return replace(self, predictor=predictor, timeline=timeline)
 
     def ratings(self, report: Report = silent) -> Iterator[tuple[Match, Ratings]]:
-        """Yield every match, oldest first, with the ratings before its day."""
+        """Yield every match, oldest first, with the ratings before the day of the match."""
         for number, match in enumerate(self.matches, 1):
             report(f"match {number} of {len(self.matches)}")
             timeline = self.timeline
@@ -142,23 +142,23 @@ def held_out(
 ) -> HeldOut:
     """Choose the matches on which a trained model is evaluated.
 
-    These are the matches of ``sources`` that ended after the predictor's training dates. Earlier
+    By default, all matches of ``sources`` that ended after the training dates are chosen. Earlier
     matches of ``sources``, and all matches of ``history``, are used to update the ratings to the
-    date of each match. If a match is in several sources, or under several names, it counts once.
+    date of each match. A match that occurs several times, even under different names, counts once.
 
     Args:
         first: the first day on which an evaluated match may end; by default, the day after the
             training dates.
         last: the last day on which an evaluated match may end.
-        allow_in_sample: whether to accept matches that are inside the training dates, or that the
-            ratings already include.
+        allow_in_sample: whether to accept matches that are inside the training dates, or that are
+            already included in the ratings.
         skipped: a list to which the errors of unreadable files are added.
 
     Raises:
-        MatchFileError: no match could be read. The error is that of the first file.
-        InputError: no match is left; or a chosen match is inside the training dates; or the ratings
-            already include a chosen match, and no earlier matches are given from which they could
-            be computed again.
+        MatchFileError: no match could be read. The error of the first file is raised.
+        InputError: no match is left for evaluation, or a chosen match is inside the training dates.
+            The same error is raised if the ratings already include a chosen match, and no earlier
+            matches are given from which the ratings could be recomputed.
     """
     if first is not None and last is not None and first > last:
         raise InputError(
@@ -190,13 +190,13 @@ def held_out(
         if refused:
             raise refused[0]
         raise refusal(
-            "contains no match with a ball bowled", "give a match file, a folder or a zip"
+            "contains no match with at least one ball", "give a match file, a folder or a zip"
         )
     if not chosen:
         days = (
             f"from {start} on, after the model's training"
             if first != start
-            else "within --from and --until"
+            else "between --from and --until"
         )
         remedy = f"give other matches, widen --from and --until, or {_IN_SAMPLE}"
         raise refusal(f"no match was played {days}", remedy)
@@ -214,7 +214,7 @@ def held_out(
     return HeldOut(predictor, tuple(chosen), timeline, in_sample, available)
 
 
-_IN_SAMPLE: Final = "accept results that look too good with --allow-in-sample"
+_IN_SAMPLE: Final = "accept in-sample matches with --allow-in-sample"
 
 
 def _in_days(match: Match, first: datetime.date | None, last: datetime.date | None) -> bool:
@@ -232,10 +232,7 @@ def _in_days(match: Match, first: datetime.date | None, last: datetime.date | No
 def read(
     sources: Sequence[Source], skipped: list[MatchFileError], report: Report
 ) -> dict[str, Match]:
-    """Read the matches of all sources. Return those with at least one ball, by id.
-
-    A match that is in several sources is returned once.
-    """
+    """Read all sources. Return a dict from id to match, without duplicates or empty matches."""
     matches: dict[str, Match] = {}
     every = (read_matches(source, on_error="skip", skipped=skipped) for source in sources)
     for match in distinct_matches(chain.from_iterable(every)):

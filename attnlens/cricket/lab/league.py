@@ -1,18 +1,19 @@
 """The invented league, and the constants of the simulator.
 
-The constants are in ``rates.json``. They were fitted to real T20 internationals by the model that
-``docs/predictor.md`` describes. Log-odds are natural logarithms, relative to a dot ball.
+The constants in ``rates.json`` were fitted to real T20 internationals. ``docs/predictor.md``
+describes the fitted model. Log-odds are natural logarithms, relative to a dot ball.
 
-Each player, team and ground has an effect on the outcomes: a row of log-odds, one for each group of
-outcomes (`GROUPS`). The rows come from a normal distribution with the standard deviations and
-correlations found in real matches. The random numbers depend only on the names, so the rows are the
-same in every match. They are scaled so that the league has exactly these standard deviations.
+Each player, team and ground has an effect on the outcomes. An effect is a row with one log-odds
+value for each group of outcomes (`GROUPS`). The rows come from a normal distribution with the
+standard deviations and correlations found in real matches. The random numbers depend only on the
+names, so the rows are the same in every match. The rows are scaled so that the standard deviations
+in the league exactly equal the fitted values.
 
-Matches can also be played by planted rules. A planted rule makes a ball depend on particular past
-balls, strongly and in a known way. In such matches all players, grounds and days are alike, so the
-true effect of every past ball on every later ball can be computed. The first ball that a rule
-counts adds the strength of the rule to the log-odds of some outcomes. Each further ball adds half
-as much as the ball before it.
+Matches can also follow planted rules. A planted rule makes a ball depend on particular past balls.
+The dependence is strong and known. In matches with planted rules, all players, grounds and days are
+alike, so the true effect of every past ball on every later ball can be computed. The first ball
+that a rule counts adds the strength of the rule to the log-odds of some outcomes. Each further ball
+adds half as much as the ball before it.
 """
 
 from __future__ import annotations
@@ -49,13 +50,13 @@ RATES: Final = _read("rates.json")
 - ``second_innings``: the log-odds that are added in a second innings.
 - ``strengths``: for each cause, the effect of one unit on the outcome that the cause changes most.
 - ``directions``: for each cause, the effect of a strength of 1 on each outcome.
-- ``unit_means``: the average number of units of each cause, by over.
-- ``places``: for each position in the batting order, its effect on each of ``groups``.
+- ``unit_means``: for each cause and over, the average number of units.
+- ``places``: the effect of each batting position on each of ``groups``.
 - ``spreads``: the standard deviations of the true effects on each group.
 - ``correlations``: the correlations of the true effects on each group.
 
-An outcome class leaves some details of a ball open, such as the kind of wicket or who was out. The
-other constants are the shares of balls with each of these details.
+An outcome class does not determine every detail of a ball, such as the kind of wicket. The other
+constants tell how often each detail occurs.
 """
 
 _LEAGUE: Final = _read("league.json")
@@ -65,20 +66,19 @@ group."""
 
 COMPETITION: Final[str] = _LEAGUE["competition"]
 TEAMS: Final[dict[str, list[str]]] = _LEAGUE["teams"]
-"""The eleven players of each team, in batting order. The last seven may bowl. The fourth keeps
-wicket.
-"""
+"""The eleven players of each team, in batting order. The last seven players may bowl. The fourth
+player keeps wicket."""
 
 VENUES: Final[tuple[tuple[str, str], ...]] = tuple(_LEAGUE["venues"].items())
 """The grounds and their towns."""
 
 _SCORING_GROUPS: Final = ("running", "four", "six")
 _SHARED_DAY: Final = 0.8
-"""The share of the variance of a day's effect that is common to all groups in `_SCORING_GROUPS`.
+"""The share of a day effect's variance that the groups in `_SCORING_GROUPS` have in common.
 
-The fitted effects of single days are too noisy to show this share. It was chosen so that simulated
-matches agree with real matches in two figures: the standard deviation of innings totals, and the
-correlation between the two totals of a match.
+The fitted effects of single days are too noisy to estimate this share. The share was chosen so that
+simulated matches agree with real matches in two figures: the standard deviation of innings totals,
+and the correlation between the two totals of a match.
 """
 
 _BOWLERS: Final = 7
@@ -87,12 +87,12 @@ _NORMAL: Final = NormalDist()
 
 
 class TeamRates:
-    """A team of eleven players in batting order. The last seven of them bowl.
+    """A team of eleven players in batting order. The last seven players can bowl.
 
     Attributes:
-        batting: the effect of each player as a batter on the log-odds of the outcome classes,
-            including the effects of the team and of the position in the batting order.
-        bowling: the effect of each player as a bowler, including the effect of the team.
+        batting: each batter's effect on the log-odds of the outcome classes, including the effects
+            of the team and of the batting position.
+        bowling: each bowler's effect, including the effect of the team.
     """
 
     def __init__(self, name: str) -> None:
@@ -117,19 +117,16 @@ team_rates: Final = cache(TeamRates)
 
 
 def identity(name: str) -> str:
-    """Return an id for a name.
-
-    Like the ids in Cricsheet's register, it has eight hexadecimal digits.
-    """
+    """Return an id for a name, with eight hexadecimal digits like the ids of Cricsheet."""
     return hashlib.sha256(name.encode()).hexdigest()[:8]
 
 
 @cache
 def true_rates() -> dict[tuple[str, str], Row]:
-    """Return the effects of all players, teams and grounds, by kind and name.
+    """Return the effects of all players, teams and grounds. The keys are ``(kind, name)``.
 
-    The kinds ``batter`` and ``bowler`` are effects of players, ``batting`` and ``bowling`` are
-    effects of teams, and ``venue`` is the effect of a ground.
+    The kinds ``batter`` and ``bowler`` are for players, ``batting`` and ``bowling`` are for teams,
+    and ``venue`` is for grounds.
     """
     everyone = [person for players in TEAMS.values() for person in players]
     bowlers = [person for players in TEAMS.values() for person in players[-_BOWLERS:]]
@@ -174,7 +171,7 @@ def by_outcome(row: Row) -> Row:
 def _draw_effects(
     kind: str, names: Collection[str], spreads: Row, correlation: Sequence[Row] | None
 ) -> dict[str, Row]:
-    """Draw a row for each name.
+    """Draw a row of effects for each name.
 
     The rows are scaled so that their standard deviations over the names are exactly ``spreads``.
     """
@@ -249,7 +246,7 @@ class Past:
     def units(self, batter: Player, bowler: Player) -> dict[str, float]:
         """Return the number of units of each cause for the next ball.
 
-        An absent cause has 0 units.
+        A cause that does not apply has 0 units.
         """
         past, faced = self._past, self._faced[batter]
         spell = self._bowled[bowler][-_WINDOW:]
@@ -287,11 +284,11 @@ def _hits(balls: Iterable[Delivery]) -> float:
 
 
 class OutcomeProbabilities:
-    """The function that computes the outcome probabilities of the balls of one innings.
+    """The outcome probabilities of every possible ball in one innings.
 
     If ``past_counts`` is false, particular past balls have no effect, and only the state of the
-    innings has one. ``background`` is the effect of the ground, the day and the innings on the
-    log-odds of each outcome.
+    innings has an effect. ``background`` is the effect of the ground, the day and the innings on
+    the log-odds of each outcome.
     """
 
     def __init__(self, past_counts: bool, background: Row, chasing: bool) -> None:
@@ -360,16 +357,15 @@ class PlantedRule:
     """A rule by which particular past balls change the probabilities of the next ball.
 
     Attributes:
-        event: a function that says whether a ball is of the kind that the rule is about, such as a
-            boundary; the rule counts only some balls of this kind.
-        counted: a function of the past balls, the batter and the bowler that returns the positions
-            in the innings of the balls that the rule counts.
-        together: whether the counted balls are one unit, which has an effect only if none of them
-            is hidden.
+        event: a function that returns whether a ball has the rule's event, such as a boundary. The
+            rule does not count every ball with the event.
+        counted: a function that returns the positions of the balls that the rule counts. The
+            arguments are the past balls, the batter and the bowler.
+        together: whether the counted balls form one unit. The unit has no effect if any of its
+            balls is hidden.
         moves: the outcomes whose log-odds the rule changes.
         strength: the change of these log-odds for one unit.
-        ordinary: the usual number of units, which is subtracted from the number of units so that
-            innings totals stay normal.
+        ordinary: an average number of units, which is subtracted to keep innings totals realistic.
     """
 
     name: str
@@ -421,7 +417,7 @@ RULES: Final[tuple[PlantedRule, ...]] = (
         ordinary=0.25,
     ),
 )
-"""The planted rules, in the order in which a table shows them."""
+"""The planted rules, in the order of the table's rows."""
 
 
 @dataclass(frozen=True)
@@ -430,8 +426,8 @@ class RuledBall:
 
     Attributes:
         without_rules: the outcome probabilities that the ball would have without any rule.
-        balls: for each rule that counts any ball, the positions in the innings of the past balls
-            that it counts.
+        balls: for each rule, the positions of the past balls that the rule counts. Rules without
+            counted balls are left out.
     """
 
     innings: int
@@ -446,10 +442,9 @@ class RuledBall:
         return frozenset(ball for balls in self.balls.values() for ball in balls)
 
     def probabilities(self, hidden: Set[int] = frozenset()) -> tuple[float, ...]:
-        """Return the true probabilities of this ball if some past balls are hidden.
+        """Return the true probabilities of this ball with some past balls hidden.
 
-        The rules do not count a hidden ball. A hidden ball still takes its position in the order of
-        the past balls.
+        The rules do not count hidden balls, and do not count other balls instead.
         """
         shares = list(self.without_rules)
         for rule in self.rules:
@@ -463,7 +458,8 @@ class RuledBall:
     def effect(self, hidden: Set[int]) -> float:
         """Return the true effect of hiding some past balls, in nats.
 
-        It is ``KL(true ‖ true without them)``, and exactly 0 if none of the balls is planted.
+        The effect, ``KL(true ‖ true without the balls)``, is exactly 0 if none of the balls is
+        planted.
         """
         if not hidden & self.planted:
             return 0.0
@@ -471,7 +467,7 @@ class RuledBall:
         return max(sum(p * math.log(p / q) for p, q in pairs), 0.0)
 
     def effects(self) -> dict[int, float]:
-        """Return the true effect of hiding each planted ball alone, by its position."""
+        """Return the true effect of hiding each planted ball alone. The keys are positions."""
         return {ball: self.effect(frozenset((ball,))) for ball in sorted(self.planted)}
 
 
@@ -485,7 +481,7 @@ def ruled_ball(
 ) -> RuledBall:
     """Return the effect of the rules on the ball that follows ``past``.
 
-    ``without_rules`` is the ball's outcome probabilities before the rules change them.
+    ``without_rules`` has the outcome probabilities that the ball would have without any rule.
     """
     counted = {rule.name: rule.counted(past, batter, bowler) for rule in rules}
     return RuledBall(

@@ -1,25 +1,25 @@
 """Measure how well the methods find the planted balls, and how often false claims are supported.
 
-In matches played by the rules of `attnlens.cricket.lab.league`, it is known on which past balls a
-ball depends, and how large their effects are. These past balls are the planted balls. A model is
-trained on such matches. Then each method is scored by how well it finds the planted balls.
+In matches that follow the rules of `attnlens.cricket.lab.league`, the past balls that affect a ball
+are known, and so are their effects. A past ball that affects the ball is called a planted ball. A
+model is trained on such matches. The score of a method tells how well the method finds the planted
+balls.
 
-The tests of claims are checked with placebos. A placebo is a list of past balls that is tested like
-a list in an explanation, although no claim about it should be supported. A head's list has the
-balls to which the head attends most. These are the placebos:
+The tests of claims are checked with placebos. A placebo is a list of past balls about which no
+claim should be supported. Placebos are tested in the same way as the lists of balls in an
+explanation. A head's list has the balls to which the head attends most. These are the placebos:
 
-- random: the same number of balls as in a head's list, drawn from the window.
+- random: balls drawn at random from the window, as many as in a head's list.
 - same distances: each ball of a head's list is replaced by a ball at a similar distance.
 - same bowler, same batter: past balls of the current bowler, or of the current batter.
 - same outcomes: each ball of a head's list is replaced by a ball with the same outcome.
-- another ball: the lists of the heads for another ball, moved to the same distances before this
-  ball.
+- another ball: the heads' lists for another ball, moved so that each distance stays the same.
 - shuffled heads: the lists of heads whose query and key matrices were shuffled.
-- shuffled heads, matched: the same for only the heads with a built-in bias to a player.
+- shuffled heads, matched: like shuffled heads, but only heads with a built-in bias to a player.
 - shuffled heads, most: the one ball to which all shuffled heads together attend most.
 
-An *oracle* list has the balls whose effects are largest in comparison with usual effects. Such a
-list shows how often the test supports a claim that is true.
+An *oracle* list has the balls whose effects are largest relative to the usual effects. Oracle lists
+show how often the test supports a true claim.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ POINTERS: Final[tuple[str, ...]] = (
     *(name for name in METHODS if name not in ("attention", STRUCTURE, "recency", "uniform")),
     *(STRUCTURE, "recency", "uniform", RANDOM),
 )
-"""The names of all methods, in the order in which a table shows them. The last four are
+"""The names of all methods, in the order of the table's rows. The last four methods are
 controls."""
 
 _MAX_FALSE_ALARMS: Final = 0.05
@@ -95,13 +95,13 @@ _MAX_FALSE_ALARMS: Final = 0.05
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RuledInnings(EncodedInnings):
-    """An innings played by planted rules, with the true effect of the rules on each ball."""
+    """An innings that follows planted rules, with the true effect of the rules on each ball."""
 
     ruled: tuple[RuledBall, ...] = ()
 
 
 def ruled_innings(simulated: Sequence[Simulated], base: BaseModel) -> list[RuledInnings]:
-    """Return the innings of matches that were played by planted rules, without super overs.
+    """Return the innings, except super overs, of matches that follow planted rules.
 
     All players, grounds and days are alike in these matches, so the ratings are empty.
     """
@@ -132,11 +132,10 @@ def compare_with_truth(
 
     - ``truth``: the entropy of the true process, which is the lowest possible loss.
     - ``model``: the loss of the model.
-    - ``no_past``: the loss of the model if all past balls are hidden.
+    - ``no_past``: the loss of the model with all past balls hidden.
     - ``scoreboard``: the loss of forecasts from the scoreboard alone.
 
-    ``share_learnt`` is the share of the distance from ``no_past`` to ``truth`` that the model has
-    covered.
+    ``share_learnt`` is ``no_past`` minus ``model``, divided by ``no_past`` minus ``truth``.
     """
     losses: dict[str, list[Floats]] = {"truth": [], "model": [], "no_past": [], "scoreboard": []}
     matches: list[str] = []
@@ -169,19 +168,19 @@ def point(
     generator: np.random.Generator,
     more: Mapping[str, Floats],
 ) -> dict[str, dict[str, float]]:
-    """Measure for one ball how well each method separates planted past balls from other past balls.
+    """Measure, for one ball, how well each method separates planted balls from other past balls.
 
     Args:
-        more: further scores ``(past,)`` by method: those of the methods that are fitted on many
-            balls, and the effects of hiding.
+        more: the scores ``(past,)`` of the methods that are fitted on many balls, and of the method
+            ``hiding``.
 
     Returns:
-        The area under the ROC curve by method and column. The column ``all`` compares all past
-        balls, and ``last36`` compares the last 35. ``same_distance`` is `matched_auc`, which
-        compares balls at similar distances. Two columns are for each rule. The column with the
+        The area under the ROC curve for each method and column. The column ``all`` covers all past
+        balls, and ``last36`` covers the last 35 past balls. ``same_distance`` is `matched_auc`,
+        which compares balls at similar distances. Each rule has two columns. The column with the
         rule's name compares the balls that the rule counts with the balls that no rule counts. The
-        column with the suffix ``_decoys`` compares them only with uncounted balls of the kind that
-        the rule is about, such as other dots.
+        column with the suffix ``_decoys`` compares the same balls only with decoys. A decoy has the
+        rule's event (such as a dot), but no rule counts the decoy.
     """
     model, batch = predictor.model, window_batch(innings.arrays, position)
     scores = {
@@ -204,9 +203,10 @@ def point(
 
 
 def replacement_effects(model: FullModel, batch: Batch, past: int) -> Floats:
-    """Return the effects, in nats, of replacing the outcome of each past ball ``(past,)``.
+    """Return the effect, in nats, of replacing the outcome of each past ball ``(past,)``.
 
-    An outcome is replaced by the outcome probabilities that were expected before that past ball.
+    The outcome of a past ball is replaced by the outcome probabilities that the model expected
+    before that ball.
     """
     masks = np.concatenate([np.ones((1, past), bool), ~np.eye(past, dtype=bool)])
     full, *replaced = ExpectedOutcomes(model, batch).under_masks(masks)
@@ -217,8 +217,8 @@ def replacement_effects(model: FullModel, batch: Batch, past: int) -> Floats:
 def _columns(innings: RuledInnings, position: int) -> dict[str, tuple[Flags, Flags]]:
     """Return two masks ``(past,)`` for each column of `point`.
 
-    The first one marks the past balls that are compared. The second one marks those that a good
-    method finds.
+    The first mask marks the past balls that are compared. The second mask marks the past balls that
+    a good method finds.
     """
     truth = innings.ruled[position]
     indices = np.arange(1, position + 1)
@@ -244,10 +244,7 @@ def pointing(
     seed: int,
     report: Report = silent,
 ) -> Json:
-    """Apply the function `point` to a sample of balls.
-
-    Return the mean areas by method and column.
-    """
+    """Apply `point` to a sample of balls. Return the mean AUC for each method and column."""
     areas: list[dict[str, dict[str, float]]] = []
     chosen = ruled_sample(innings, balls, seed)
     matches = [innings[row].match_id for row, _ in chosen]
@@ -284,11 +281,11 @@ def pointing(
 
 @dataclass(frozen=True, slots=True)
 class FirstClaim:
-    """The claim about a ball that is tested first: that its most attended past ball matters.
+    """The first claim about a ball, which says that the most attended past ball matters.
 
     Attributes:
-        planted: whether this past ball is planted.
-        effect: how much hiding the past ball changes the distribution of outcomes, in nats.
+        planted: whether the most attended past ball is planted.
+        effect: the divergence, in nats, between the predictions with and without the past ball.
         claimed: whether the past ball changes the explained outcome in the direction that the
             claim states.
     """
@@ -310,11 +307,10 @@ def lists_and_first_claims(
     outcome: str | None = ALL,
     report: Report = silent,
 ) -> tuple[list[TestedList], list[FirstClaim]]:
-    """Test the lists of `SOURCES` and the first claim, for each ball of a sample.
+    """For each ball of a sample, test the lists of `SOURCES` and the first claim.
 
     Args:
-        outcome: as in `gather_evidence`; if it is ``None``, each ball has its own explained
-            outcome.
+        outcome: as in `gather_evidence`; with ``None``, each ball has its own explained outcome.
     """
     shuffled = replace(predictor, model=with_shuffled_heads(predictor, seed))
     lists: list[TestedList] = []
@@ -349,16 +345,16 @@ def lists_and_first_claims(
 
 
 _LARGE_NATS: Final = 0.005
-"""If a planted ball has at least this effect, the claim about it should be supported."""
+"""The smallest effect, in nats, for which a claim about a planted ball should be supported."""
 
 
 def verdict_shares(lists: Sequence[TestedList], firsts: Sequence[FirstClaim], seed: int) -> Json:
     """Return how often placebos and true claims are supported.
 
-    ``most`` is the largest share of false claims that may be supported. ``sources`` has the shares
-    for each source of lists, without the placebos that contain a planted ball. ``uniform`` compares
-    the p-values of all random lists with a uniform distribution. ``first`` has the claims about the
-    most attended ball, grouped by whether the ball is planted.
+    ``most`` is the largest acceptable share of false claims that are supported. ``sources`` has the
+    shares for each source of lists, without the placebos that contain a planted ball. ``uniform``
+    compares the p-values of all random lists with a uniform distribution. ``first`` has the shares
+    for claims about the most attended ball, separately for planted and other balls.
     """
     judged = [tested for tested in lists if tested.source not in PLACEBOS or not tested.planted]
     large = [first for first in firsts if first.planted and first.effect >= _LARGE_NATS]
@@ -387,7 +383,7 @@ class PlantedPlan:
         tests: the number of simulated matches for the evaluation.
         strength: the factor by which the strengths of `RULES` are multiplied.
         balls: the number of balls on which every method is evaluated.
-        claims: the number of balls for which the verdicts of claims are computed, which is slow.
+        claims: the number of balls whose claims get verdicts; computing verdicts is slow.
         seed: the seed of the first match; each later match has the next seed.
     """
 
@@ -454,7 +450,7 @@ def train_planted(
 ) -> TrainedPredictor:
     """Train a predictor on the training matches of the plan.
 
-    The best epoch is chosen on other matches of the plan, whose number is ``plan.checks``.
+    The best epoch is chosen on ``plan.checks`` other matches.
     """
     report("fitting the predictions from the scoreboard alone")
     base = fit_base([played.match for played in simulated[: plan.matches]], seed=plan.seed)
@@ -537,12 +533,12 @@ class TestedList:
     """A list of past balls about which a claim was tested.
 
     Attributes:
-        ball: the ball to which the claim refers: its match, innings and position.
-        source: where the list comes from: one of `SOURCES`.
+        ball: the match, innings and position of the ball to which the claim refers.
+        source: the source of the list, which is one of `SOURCES`.
         removed: the positions of the past balls in the list.
         p: the p-value of the claim, without a correction for other claims.
-        verdict: the verdict of the claim, corrected for the other claims from the same source about
-            the ball.
+        verdict: the verdict of the claim, after a correction for all claims that have the same ball
+            and the same source.
         planted: whether the list contains a planted ball; such a list is not a placebo, because the
             claim is true.
     """
@@ -573,10 +569,10 @@ def with_shuffled_heads(predictor: TrainedPredictor, seed: int) -> FullModel:
 
 
 def lists_of(scales: Mapping[str, ScaleAttention], *, matched: bool = False) -> Lists:
-    """Return, for each head, the list of the balls to which it attends most.
+    """Return, for each head, the list of the balls to which the head attends most.
 
-    The scale ``long`` is left out, because its keys are overs. If ``matched`` is true, only heads
-    with a built-in bias to a player are included.
+    The scale ``long`` is left out, because the keys of this scale are overs. If ``matched`` is
+    true, only heads with a built-in bias to a player are included.
     """
     lists = []
     for scale, attention in scales.items():
@@ -597,11 +593,11 @@ def placebos(
     back: Lists,
     generator: np.random.Generator,
 ) -> dict[str, Lists]:
-    """Return the placebo lists of one ball, by the names in `PLACEBOS`.
+    """Return the placebo lists of one ball. The keys are the names in `PLACEBOS`.
 
     Args:
-        reading: the reading of the predictor for this ball.
-        shuffled: the reading of the model from `with_shuffled_heads` for this ball.
+        reading: the predictor's `Reading` of this ball.
+        shuffled: the `Reading` of this ball with the model from `with_shuffled_heads`.
         back: the lists of the heads for another ball, as distances from that ball.
     """
     recent = window.past[-RECENT:]
@@ -611,7 +607,7 @@ def placebos(
     def same_kind(indices: Sequence[int], kind_of: Mapping[int, object]) -> tuple[int, ...]:
         """Replace each ball of a list by a ball of the same kind that is not in the list.
 
-        If there is no such ball, the ball itself stays in the list.
+        A ball without a possible replacement stays in the list.
         """
         chosen: list[int] = []
         for index in indices:
@@ -654,11 +650,11 @@ def tested_lists(
     *,
     outcome: str | None,
 ) -> Iterator[TestedList]:
-    """Test every list of one ball. The claims about the lists of one source are one family.
+    """Test every list of one ball. Lists from the same source share a multiple-testing correction.
 
     Args:
         shuffled: the predictor with the model from `with_shuffled_heads`.
-        another: the window of another ball, for the placebo of this name; ``None`` to leave this
+        another: the window of another ball, for the placebo ``another ball``; ``None`` leaves this
             placebo out.
         outcome: as in `gather_evidence`.
     """
@@ -699,7 +695,7 @@ def _oracle(trial: Trial[BallClaim], inside: tuple[int, ...]) -> tuple[int, ...]
 
 
 class Share(NamedTuple):
-    """A number of claims, and the share of them that meets a condition, with its 95% interval."""
+    """The number of claims, the share that meets a condition, and the share's 95% interval."""
 
     claims: int
     share: float | None
@@ -709,8 +705,8 @@ class Share(NamedTuple):
     def of(cls, matches: Sequence[str], hits: Sequence[bool], seed: int) -> Share:
         """Return the share of ``hits`` that are true, and its interval over resampled matches.
 
-        If the share is 0 or 1, resampling does not work. The interval is then the one-sided 97.5%
-        interval of a share in independent trials, with one trial for each match.
+        Resampling does not work for a share of 0 or 1. For such a share, the interval is the
+        one-sided 97.5% interval of a proportion, with one independent trial for each match.
         """
         figure = Mean.of([float(hit) for hit in hits], matches, seed)
         ci = figure.ci
@@ -727,11 +723,11 @@ def share_of(claims: Sequence[TestedList | FirstClaim], verdict: str, seed: int)
 
 
 def source_shares(lists: Sequence[TestedList], seed: int) -> dict[str, dict[str, Share]]:
-    """Return, for each of `SOURCES`, what shares of its claims have certain results.
+    """Return four shares for each of `SOURCES`.
 
-    ``supported`` and ``contradicted`` are the shares of claims with this verdict. ``any_of_a_ball``
-    is the share of balls that have at least one supported claim. ``surely`` is the share of claims
-    whose own p-value is at most `_SURELY`.
+    ``supported`` and ``contradicted`` are the shares of claims with these verdicts.
+    ``any_of_a_ball`` is the share of balls that have at least one supported claim. ``surely`` is
+    the share of claims whose uncorrected p-value is at most `_SURELY`.
     """
     shares = {}
     for source in SOURCES:
@@ -750,9 +746,9 @@ def source_shares(lists: Sequence[TestedList], seed: int) -> dict[str, dict[str,
 
 
 def evenness(p_values: Sequence[float]) -> dict[str, float]:
-    """Test by a Kolmogorov–Smirnov test whether p-values have a uniform distribution.
+    """Test whether p-values have a uniform distribution (Kolmogorov–Smirnov test).
 
-    Return the distance of the test and its asymptotic p-value.
+    Return the test statistic, which is a distance, and the asymptotic p-value.
     """
     ordered = np.sort(p_values)
     steps = np.arange(len(ordered) + 1) / len(ordered)

@@ -1,15 +1,15 @@
-"""Measure on held-out balls whether the contributions of reasons are calibrated.
+"""Measure whether the contributions of reasons are calibrated on held-out balls.
 
-A reason is a group of inputs, such as the bowler's record. The page of a ball says how far each
-group moves an outcome from its usual probability. Here, these contributions are in log-odds. They
-sum to the log-odds of the prediction minus the usual log-odds. The contribution of the scoreboard
-is the model's log-odds from the scoreboard alone minus the usual log-odds. The contributions of all
-other groups are Shapley values.
+A reason is a group of inputs, such as the bowler's record. The contribution of a reason is the
+reason's effect on the probability of an outcome. Contributions are measured in log-odds. All
+contributions sum to the log-odds of the prediction minus the usual log-odds. The contribution of
+the scoreboard is the model's log-odds from the scoreboard alone minus the usual log-odds. The
+contributions of all other reasons are Shapley values.
 
-The slope of a group comes from a logistic regression of the outcome. It is the coefficient of the
-group's contribution. All other contributions and the usual log-odds are a fixed offset. A slope of
-1 means that the contribution is calibrated. A slope of 0.5 means that the contribution is twice as
-large as it should be.
+The slope of a reason is the coefficient of the reason's contribution in a logistic regression of
+the outcome. All other contributions and the usual log-odds form a fixed offset. A slope of 1 means
+that the contribution is calibrated. A slope of 0.5 means that the contribution is twice as large as
+it should be.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ BALLS: Final = 6600
 
 ALL_KINDS: Final = "all"
 STACKED: Final = "stacked"
-"""The name of the row for all outcomes of `REASON_OUTCOMES` together."""
+"""The name of the rows that pool all outcomes of `REASON_OUTCOMES`."""
 
 REASON_OUTCOMES: Final = ("0", "1", "4", "6", "W")
 """The outcomes for which slopes are measured."""
@@ -63,12 +63,12 @@ _SCOREBOARD: Final = "scoreboard"
 _COLUMNS: Final = [OUTCOME_INDEX[outcome] for outcome in REASON_OUTCOMES]
 _NEWTON_STEPS: Final = 50
 _GRID_ERRORS, _GRID_POINTS = 6, 121
-"""The slopes of resampled matches are found on a grid around the slope. These are the half-width of
-the grid, in standard errors, and its number of points."""
+"""A grid around the slope, on which the slopes of resampled matches are found. The first number is
+the half-width of the grid in standard errors. The second number is the number of points."""
 
 
 def log_odds_of_each(probabilities: Floats) -> Floats:
-    """Return the log-odds of each outcome against all others. The shape is that of the argument."""
+    """Return the log-odds of each outcome against all others, with the argument's shape."""
     odds: Floats = np.log(probabilities) - np.log1p(-probabilities)
     return odds
 
@@ -78,9 +78,9 @@ def parts_from_usual(
 ) -> tuple[dict[str, Floats], Floats]:
     """Return the contribution of each group to the log-odds, and the log-odds of the prediction.
 
-    The contributions are a dict by group. Each contribution is ``(11,)``, and so are the log-odds.
-    The contributions sum to the log-odds of the prediction minus the usual log-odds. The groups are
-    those of `attnlens.cricket.explain.claims.contributions_of`.
+    The contribution of each group is ``(11,)``, and so are the log-odds of the prediction. The
+    contributions sum to the log-odds of the prediction minus the usual log-odds.
+    `attnlens.cricket.explain.claims.contributions_of` has the same groups.
     """
     past, names = len(window.past), [name for name in KNOWLEDGE if name != _SCOREBOARD]
 
@@ -99,15 +99,14 @@ def parts_from_usual(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReasonSample:
-    """Sampled balls, and the contributions to their predictions.
+    """Sampled balls, and the contributions to the predictions for the balls.
 
     Attributes:
-        parts: for each group, its contributions to the log-odds of `REASON_OUTCOMES`
-            ``(ball, 5)``; 0 for a ball that has no past ball in the group, or whose player has no
-            record.
+        parts: for each group, the contributions to the log-odds of `REASON_OUTCOMES` ``(ball, 5)``.
+            A contribution is 0 if the group has no past ball, or if the player has no record.
         odds: the log-odds of the predictions ``(ball, 5)``.
-        came: whether each of these outcomes occurred ``(ball, 5)``.
-        match: the number of each ball's match ``(ball,)``.
+        came: whether each of `REASON_OUTCOMES` occurred ``(ball, 5)``.
+        match: the index of each ball's match, counted from 0 ``(ball,)``.
         kind: the kind of cricket of each ball ``(ball,)``.
     """
 
@@ -133,7 +132,7 @@ def sample_reasons(held: HeldOut, balls: int, seed: int, report: Report = silent
     odds: list[Floats] = []
     for number, (row, position) in enumerate(chosen):
         if number % 50 == 0:
-            report(f"reasons of ball {number + 1} of {len(chosen)}")
+            report(f"computing reasons: ball {number + 1} of {len(chosen)}")
         encoded = innings[row]
         window = cut_window(encoded.match, encoded.side, encoded.arrays, position + 1)
         by_group, full = parts_from_usual(held.predictor, window)
@@ -152,24 +151,23 @@ def sample_reasons(held: HeldOut, balls: int, seed: int, report: Report = silent
 
 
 _KINDS: Final = (*KINDS[:2], "women's")
-"""The kinds of cricket in the rows. Women's internationals and women's leagues are one kind
-here."""
+"""The kinds of match in the rows. Women's internationals and women's leagues are one kind here."""
 
 
 def slope_of(
     came: Flags, part: Floats, odds: Floats, match: Integers, *, seed: int = SEED
 ) -> tuple[float, tuple[float, float] | None] | None:
-    """Return the slope of the outcome on one group's contribution, and its 95% interval.
+    """Return the slope of the outcome on a group's contribution, and the slope's 95% interval.
 
     The logistic regression has one coefficient and no intercept: the log-odds of the outcome are
     ``odds - part + slope * part``. For the interval, whole matches are resampled. In each resample,
-    the slope at which the score is 0 is found by interpolation on a grid.
+    the derivative of the log-likelihood is 0 at the slope. Interpolation on a grid finds the slope.
 
     Args:
         came: whether the outcome occurred ``(row,)``.
         part: the contribution of the group ``(row,)``.
         odds: the log-odds of the prediction ``(row,)``, which include the contribution.
-        match: the number of the match ``(row,)``.
+        match: the index of each row's match ``(row,)``.
 
     Returns:
         The slope and its interval, or ``None`` if all contributions are 0. The interval is ``None``
@@ -182,9 +180,9 @@ def slope_of(
     match = np.unique(match[rows], return_inverse=True)[1].astype(np.int64)
 
     def score(slope: float) -> tuple[Floats, float]:
-        """Return the score, as a sum for each match ``(match,)``, and the Fisher information.
+        """Return the score of each match ``(match,)``, and the Fisher information of all rows.
 
-        The score is the derivative of the log-likelihood.
+        The score of a match is the derivative of the log-likelihood of its rows.
         """
         expected = 1 / (1 + np.exp(-(offset + slope * part)))
         information = float((part**2 * expected * (1 - expected)).sum())
@@ -218,8 +216,8 @@ def reasons_evaluation(
 ) -> Json:
     """Return the JSON result of ``attnlens lab evaluate --reasons``.
 
-    ``rows`` has one row for every reason, kind of cricket and outcome. A row has the slope, its
-    interval, and the number of balls to which the reason contributes.
+    ``rows`` has one row for every combination of reason, kind of cricket and outcome. A row has the
+    slope, its interval, and the number of balls to which the reason contributes.
     """
     sampled = sample_reasons(held, balls, seed, report)
     outcomes: dict[str, list[int]] = {STACKED: list(range(len(REASON_OUTCOMES)))}
@@ -257,11 +255,11 @@ def reasons_evaluation(
 
 
 def calibration_file(path: str, sha256: str) -> Json:
-    """Read a calibration file, to which slopes will be added.
+    """Read the calibration file to which slopes will be added.
 
     Raises:
-        InputError: ``path`` is not a calibration file, or it is for weights with another digest
-            than ``sha256``.
+        InputError: ``path`` is not a calibration file, or is the calibration of a checkpoint whose
+            digest is not ``sha256``.
     """
     try:
         table: Json = json.loads(Path(path).read_bytes())
@@ -280,10 +278,10 @@ def calibration_file(path: str, sha256: str) -> Json:
 
 
 def reasons_table(document: Json) -> Json:
-    """Return the member ``reasons`` of a calibration file, which has the slope of each reason.
+    """Return the slope of each reason, for the member ``reasons`` of a calibration file.
 
-    A slope is for all kinds of cricket and all outcomes together.
-    `attnlens.cricket.predictor.calibration` describes the file.
+    The slopes pool all kinds of cricket and all outcomes. `attnlens.cricket.predictor.calibration`
+    describes the file.
     """
     slopes = {}
     for row in document["rows"]:
@@ -302,7 +300,7 @@ _SLOPES: Final = (Figure("balls", "balls", ","), Figure("slope", "slope", ".2f",
 @terminal_page(min_width=64)
 def render_reasons(page: Page, document: Json) -> None:
     """Write the result of `reasons_evaluation` to a terminal page."""
-    title = "reasons of {name}: slopes, on {balls} of {matches}, {first} to {last}"
+    title = "slopes of the reasons of {name}, on {balls} of {matches}, {first} to {last}"
     add_title(page, document, title)
     by_kind: dict[str, dict[str, dict[str, Any]]] = {}
     for row in document["rows"]:
@@ -322,9 +320,10 @@ def render_reasons(page: Page, document: Json) -> None:
     columns = [NAME, *map(Close, REASON_OUTCOMES)]
     add_section(page, "by outcome, all kinds of cricket", columns, cells)
     page.paragraph(
-        "Slope of observed outcomes on the stated effects: at 1 they are exact, at 0.5 pages state "
-        f"twice the true effect. The first tables pool the outcomes {', '.join(REASON_OUTCOMES)}. "
-        f"Brackets are 95% intervals from {DRAWS} resamples of whole matches; * marks a slope "
+        "A slope of 1 means that stated effects are calibrated. A slope of 0.5 means that pages "
+        "state twice the true effect. "
+        f"The first tables pool the outcomes {', '.join(REASON_OUTCOMES)}. "
+        f"Brackets show 95% intervals from {DRAWS} resamples of whole matches; * marks a slope "
         "whose interval excludes 1.",
         "quiet",
         indent=0,

@@ -1,8 +1,7 @@
-"""Samples of balls, their predictions, and their predictions from a scrambled past.
+"""Sample balls, and predict each ball from its actual past or from a scrambled past.
 
-To scramble the past of a ball, the outcomes of its past balls are permuted, together with their
-flags for wicket and boundary. The positions, players and scoreboards of the past balls do not
-change, and neither does the past of other balls.
+In a scrambled past, the outcomes of the past balls are permuted, together with the flags for wicket
+and boundary. The past balls keep their positions, players and scoreboards.
 """
 
 from __future__ import annotations
@@ -30,12 +29,12 @@ Hook = Callable[[int], AbstractContextManager[Any]]
 E = TypeVar("E", bound=Encoded)
 
 BEFORE: Final = RECENT + 1
-"""The smallest number of balls before a sampled ball, by default."""
+"""By default, a ball can be sampled only if the innings has at least 36 earlier balls."""
 
 _INNINGS_PER_BATCH: Final = 32
 _BALLS_PER_INNINGS: Final = 2
-"""The number of balls that are sampled from an innings, on average. The number is small, because
-balls from other innings are more informative than more balls from the same innings.
+"""The average number of balls that are sampled from an innings. The number is small, because balls
+from other innings add more information than further balls from the same innings.
 """
 
 _ROWS_PER_BATCH: Final = 40
@@ -56,8 +55,8 @@ def sample(
 ) -> list[tuple[int, int]]:
     """Sample balls with equal probability.
 
-    They are chosen from the balls that have at least ``before`` balls before them and for which
-    ``fits`` returns true.
+    A ball can be sampled if the ball has at least ``before`` earlier balls, and ``fits`` returns
+    true.
 
     Returns:
         For each ball, an index into ``innings`` and the position of the ball in that innings. Both
@@ -77,9 +76,9 @@ def sample(
 def sample_balls(innings: Sequence[E], balls: int, seed: int) -> list[tuple[E, list[int]]]:
     """Sample balls that have at least `BEFORE` balls before them.
 
-    Return the chosen innings, and the positions of the chosen balls in each of them. If there are
-    enough innings, about `_BALLS_PER_INNINGS` balls are drawn from each chosen innings. No ball is
-    drawn twice. If fewer than ``balls`` balls are available, all of them are returned.
+    Return each chosen innings with the positions of its chosen balls. If there are enough innings,
+    about `_BALLS_PER_INNINGS` balls are drawn from each chosen innings. No ball is drawn twice. If
+    fewer than ``balls`` balls are available, all available balls are returned.
     """
     generator = np.random.default_rng(seed)
     long_enough = [encoded for encoded in innings if len(encoded.arrays) > BEFORE]
@@ -107,7 +106,8 @@ class HeadSample:
             sampled balls and false for padding.
         outcomes: the actual outcome of each row ``(row,)``.
         matches: the id of each row's match ``(row,)``.
-        places: for each row, the number of the innings and the number of the ball, from 1.
+        places: for each row, the position of the innings in the match and of the ball in the
+            innings, both counted from 1.
     """
 
     batches: tuple[Batch, ...]
@@ -121,7 +121,7 @@ class HeadSample:
 
 
 def batches_of(chosen: Sequence[tuple[Encoded, list[int]]]) -> HeadSample:
-    """Arrange sampled balls in batches, so that innings of similar length are in the same batch."""
+    """Arrange sampled balls in batches of innings with similar lengths."""
     ordered = sorted(chosen, key=lambda pair: len(pair[0].arrays))
     batches, sampled = [], []
     outcomes: list[Integers] = [np.zeros(0, np.int64)]
@@ -143,15 +143,15 @@ def batches_of(chosen: Sequence[tuple[Encoded, list[int]]]) -> HeadSample:
 
 
 def of_each(value: Any, rows: Tensor) -> Any:
-    """Select some balls of each innings from every tensor ``(innings, ball, ...)`` of a structure.
+    """From every tensor ``(innings, ball, ...)`` in ``value``, select some balls of each innings.
 
-    ``rows`` is the positions of these balls ``(innings, query)``.
+    ``rows`` has the positions of the selected balls ``(innings, query)``.
     """
     return mapped(value, lambda tensor: tensor[torch.arange(len(rows))[:, None], rows])
 
 
 def encoded_past(model: FullModel, sample: HeadSample) -> list[tuple[Tensor, Tensor]]:
-    """Encode the past balls of each batch. Interventions on heads do not change these vectors.
+    """Encode the past balls of each batch. Interventions on heads do not change the vectors.
 
     Returns:
         For each batch, the vectors of the balls ``(innings, ball, hidden_dim)`` and of the overs
@@ -178,8 +178,8 @@ def probabilities(
 ) -> Floats:
     """Return the outcome probabilities of every sampled ball, ``(row, outcome)``.
 
-    ``past`` is the result of `encoded_past` for the same model and sample. The forward pass of the
-    batch with the number ``n`` runs inside the context manager ``hook(n)``.
+    ``past`` is the result of `encoded_past` for the same model and sample. The forward pass of
+    batch ``n`` runs inside the context manager ``hook(n)``.
     """
     parts = [np.zeros((0, model.sizes.outcomes))]
     for number, (batch, flags) in enumerate(zip(sample.batches, sample.sampled, strict=True)):
@@ -214,9 +214,9 @@ def scrambled_probabilities(
     Args:
         positions: the positions of the balls in the innings, counted from 0; each ball must have
             past balls.
-        orders: for each ball, an array ``(order, past)`` of permutations of its past balls, with
-            the same number of permutations for every ball. In a permutation ``order``, past ball
-            ``j`` gets the outcome of past ball ``order[j]``.
+        orders: for each ball, permutations of its past balls ``(order, past)``. Every ball has the
+            same number of permutations. In a permutation ``order``, past ball ``j`` gets the
+            outcome of past ball ``order[j]``.
     """
     each = len(orders[0]) if len(orders) else 0
     step = max(1, _ROWS_PER_BATCH // max(each, 1))
@@ -232,7 +232,7 @@ def scrambled_probabilities(
 def scrambled(arrays: InningsArrays, positions: Sequence[int], orders: Sequence[Integers]) -> Batch:
     """Build the batch for `scrambled_probabilities`.
 
-    It has one row for each permutation of each ball. The ball is the only query of the row.
+    The batch has one row for each permutation of each ball. The ball is the only query of its row.
     """
     length = max(positions) + 1
     innings = [truncate(arrays, length)]
@@ -251,17 +251,9 @@ def scrambled(arrays: InningsArrays, positions: Sequence[int], orders: Sequence[
     queries = torch.from_numpy(query)
 
     def past_rows(value: Tensor) -> Tensor:
-        """Repeat the past balls for each row.
-
-        ``value`` is ``(1, length, ...)``, and the result is ``(row, length - 1, ...)``.
-        """
         return value[:, :-1].expand(rows, length - 1, *value.shape[2:])
 
     def query_rows(value: Tensor) -> Tensor:
-        """Select the query of each row.
-
-        ``value`` is ``(1, length, ...)``, and the result is ``(row, 1, ...)``.
-        """
         return value[0, queries][:, None]
 
     past = mapped(past_side(innings, length), past_rows)
@@ -288,10 +280,10 @@ SCRAMBLES: Final = 5
 def wider_sample(
     model: FullModel, innings: Sequence[Encoded], balls: int, seed: int, report: Report
 ) -> Json:
-    """Measure the log-losses of a sample of balls with and without their past.
+    """Measure the log-loss on a sample of balls, with and without the past balls.
 
     Return four means: the log-loss with the past, the log-loss with all past balls hidden, the
-    difference of these two, and the increase of the log-loss if the past is scrambled.
+    increase from hiding, and the increase from scrambling the past.
     """
     positions_of: dict[int, list[int]] = {}
     for row, position in sample(innings, balls, seed, before=1):

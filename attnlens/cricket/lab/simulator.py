@@ -1,7 +1,7 @@
-"""Simulate T20 matches of an invented league with a seeded generator.
+"""Simulate T20 matches of an invented league. Each match is determined by a seed.
 
-The outcome of every delivery is drawn from log-odds. ``docs/predictor.md`` has the equations.
-Matches can also be played by planted rules, whose true effects are known.
+The outcome of every delivery is drawn from probabilities. ``docs/predictor.md`` has the equations.
+Matches can also follow planted rules, whose true effects are known.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ _LEG_BYES: Final = _run_shares("leg_bye_runs", 4)
 _RUN_OUT_RUNS: Final = _run_shares("run_out_runs", 6)
 
 Event = tuple[int, int, dict[str, int], tuple[Wicket, ...]]
-"""The details of a delivery: the batter's runs, the sum of the extras, the extras by kind, and the
-wickets. These are arguments of ``InningsDraft.add``.
+"""The details of a delivery for ``InningsDraft.add``: the batter's runs, the sum of the extras, the
+extras by kind, and the wickets.
 """
 
 
@@ -137,7 +137,7 @@ _FIRST_DAY = datetime.date(2024, 1, 1)
 _DAYS = 700  # small enough that no simulated day is in the future
 _BATS_AFTER_TOSS = 0.47
 _LAST_OVER = OVERS - 1
-# For each number of bowlers, the share of innings in which so many bowl, as in real matches.
+# The share of innings with each number of bowlers, as in real matches.
 _BOWLERS_USED = {5: 0.2, 6: 0.55, 7: 0.25}
 _ALIKE: league.Row = (0.0,) * len(league.GROUPS)
 
@@ -147,10 +147,10 @@ class Simulated:
     """A simulated match.
 
     Attributes:
-        match: the match, as a reader of match files would return it.
+        match: the match, in the form that readers of match files return.
         elevens: the eleven players of each team, in batting order.
-        ruled: the effect of the planted rules on each delivery, in order; empty if the match was
-            not played by planted rules.
+        ruled: the effect of the planted rules on each delivery, in order; empty without planted
+            rules.
     """
 
     match: Match
@@ -166,15 +166,15 @@ def simulate_match(seed: int) -> Match:
 def simulate(seed: int, *, rules: tuple[PlantedRule, ...] = ()) -> Simulated:
     """Play one T20 match of the invented league. The same seed gives the same match.
 
-    The players of the league and their abilities are the same for every seed. Each seed is dated
-    one day after the seed before it, and the dates start again after 700 seeds. If a match is tied,
-    super overs decide it.
+    The players of the league and their abilities are the same for every seed. The match of each
+    seed is dated one day after the match of the previous seed. The dates start again after 700
+    seeds. If a match is tied, super overs decide it.
 
     Args:
         seed: a number that is at least 0.
         rules: the planted rules, which `attnlens.cricket.lab.league` describes. If rules are given,
-            all players, grounds and days are alike, and past balls have no effect except that of
-            the rules.
+            all players, grounds and days are alike, and past balls have an effect only through the
+            rules.
     """
     rng = Random(seed)
     shuffled = sorted(league.TEAMS, key=lambda _: rng.random())
@@ -342,9 +342,9 @@ def save_simulated(
 ) -> None:
     """Simulate matches and write them to a file.
 
-    If the name ``out`` ends in .csv or .json, only one match can be written. For .csv, a second
-    file ``<stem>_info.csv`` is written next to it. If the name ends in .zip, any number of matches
-    are written into this archive. The file appears under its name only when it is complete.
+    A .csv or .json file can have only one match. With .csv, a second file ``<stem>_info.csv`` is
+    written in the same folder. A .zip archive can have any number of matches. The file has a
+    temporary name until all matches are written.
 
     Args:
         seeds: the seeds of the matches, which are at least 0.
@@ -353,15 +353,16 @@ def save_simulated(
         report: a function that is called after each match with the number of matches so far.
 
     Raises:
-        InputError: ``out`` cannot be written, or its ending is unknown or does not fit
-            ``file_format``. Several matches were requested, but ``out`` can have only one match.
+        InputError: ``out`` cannot be written, or ends in an unknown suffix, or ends in a suffix
+            that does not fit ``file_format``. The error is also raised if several matches were
+            requested for a .csv or .json file.
     """
     path = Path(out)
     suffix = path.suffix.lower()
     own_format = {".csv": "csv2", ".json": "json", ".zip": file_format or "csv2"}.get(suffix)
     if own_format is None:
         problem = f"has the suffix {suffix!r}, which is not a format of match files"
-        raise InputError(problem, path=path, remedy="end it in .csv, .json or .zip")
+        raise InputError(problem, path=path, remedy="end the name in .csv, .json or .zip")
     if file_format not in (None, own_format):
         problem = f"ends in {suffix}, but --format is {file_format}"
         raise InputError(problem, path=path, remedy="leave --format out")
@@ -385,7 +386,7 @@ def save_simulated(
 
 
 def _member(name: str) -> zipfile.ZipInfo:
-    """Return a zip member. Its time is fixed, so that the same matches give the same bytes."""
+    """Return a zip member with a fixed time, so that the same matches give the same bytes."""
     member = zipfile.ZipInfo(name, _FIRST_DAY_OF_ZIP)
     member.compress_type = zipfile.ZIP_DEFLATED
     member.external_attr = 0o644 << 16
@@ -417,11 +418,11 @@ def write_match(
     The format is JSON if ``path`` ends in .json, and CSV2 otherwise. With CSV2, a second file
     ``<stem>_info.csv`` is written in the same folder, before the file with the balls. Each file is
     written under a temporary name and then renamed, so that a reader never sees an incomplete
-    match. A JSON file has no match id, so readers use the stem of its name as the id.
+    match. A JSON file has no match id, so readers use the stem of the file name as the match id.
 
     Args:
-        elevens: the eleven players of each team. By default, the file names only the players who
-            batted or bowled.
+        elevens: the eleven players of each team. By default, only the players who batted or bowled
+            are written.
 
     Raises:
         InputError: the files cannot be written.
@@ -436,7 +437,7 @@ def write_match(
 def texts_of(
     match: Match, form: str, stem: str, *, elevens: Elevens | None = None
 ) -> dict[str, str]:
-    """Return the texts of the files of a match, by file name. The file with the balls comes first.
+    """Return a dict of the file names and texts of a match. The file with the balls comes first.
 
     ``form`` is the format: ``json`` or ``csv2``.
     """
@@ -515,7 +516,7 @@ def _innings_rows(match: Match) -> Iterator[tuple[str, ...]]:
 
 
 def _target(innings: Innings) -> tuple[int | None, str | None]:
-    """Return the runs of the target, and its overs as a file writes them: 49 balls are 8.1."""
+    """Return the target's runs, and the target's overs in cricket notation (8.1 for 49 balls)."""
     target = innings.set_later or Facts.not_none(runs=innings.target, balls=innings.target_balls)
     if "balls" not in target:
         return target.get("runs"), None
@@ -603,10 +604,7 @@ def sides_of(match: Match) -> dict[str, tuple[Player, ...]]:
 
 
 def registry_of(match: Match, sides: Elevens) -> dict[str, str]:
-    """Return the ids of all players that have an id, by name.
-
-    The names are in alphabetical order.
-    """
+    """Map players' names to ids, in alphabetical order. Players without an id are left out."""
     listed = (*sides.values(), *sides_of(match).values())
     people = {player for side in listed for player in side}
     balls = (ball for innings in match.innings for ball in innings.deliveries)
@@ -615,7 +613,7 @@ def registry_of(match: Match, sides: Elevens) -> dict[str, str]:
 
 
 def text_of(rows: Iterable[Sequence[str]]) -> str:
-    """Return rows as CSV text. The line ends are those that Cricsheet uses."""
+    """Return rows as CSV text, with the line endings that Cricsheet uses."""
     text = io.StringIO(newline="")
     csv.writer(text, lineterminator="\n").writerows(rows)
     return text.getvalue()

@@ -1,9 +1,10 @@
 """Measure how often an explanation stays the same after a change that should not matter.
 
-Each sampled ball is explained several times: first as it is, and then after a change to its match
-or with another checkpoint. Three results are compared: the explained outcome, the top ball, and the
-verdict of each kind of claim about the whole model. The top ball is the past ball with the largest
-effect on the log-odds of the explained outcome.
+Each sampled ball is explained without any change, and again after each change to the match. If
+another checkpoint is given, the ball is also explained with the other checkpoint. Three results are
+compared: the explained outcome, the top ball, and the verdict of each kind of claim about the whole
+model. The top ball is the past ball with the largest effect on the log-odds of the explained
+outcome.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def swapped_sides(match: Match) -> Match:
 
 
 def without_ids(match: Match) -> Match:
-    """Return the match without the ids of its players. Only their names remain."""
+    """Return the match without the ids of players. Only the names of the players remain."""
 
     def anonymous(ball: Delivery) -> Delivery:
         wickets = (
@@ -67,7 +68,7 @@ def without_ids(match: Match) -> Match:
 def without_first_over(match: Match) -> Match:
     """Return the match without the first over of each innings.
 
-    The scoreboard before each of the other balls stays the same.
+    The other balls keep their scoreboards.
     """
 
     def later(side: Innings) -> tuple[Delivery, ...]:
@@ -91,7 +92,7 @@ CHANGES: Final[Mapping[str, Callable[[Match], Match]]] = {
     "ids removed": without_ids,
     "first over deleted": without_first_over,
 }
-"""The changes that should not matter, by the name of their table row."""
+"""The changes that should not matter. The keys are the names of the table rows."""
 
 
 _FIGURES: Final = {"subject": "subject", "top_ball": "top ball", "verdicts": "verdicts"}
@@ -100,9 +101,9 @@ _FIGURES: Final = {"subject": "subject", "top_ball": "top ball", "verdicts": "ve
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """The results of one explanation that are compared.
+    """The compared results of one explanation.
 
-    ``verdicts`` has the verdict of each kind of claim. It is empty if no verdicts were computed.
+    ``verdicts`` has the verdict of each kind of claim, and is empty if no verdicts were computed.
     """
 
     subject: str | None
@@ -111,9 +112,9 @@ class Findings:
 
 
 def findings(predictor: TrainedPredictor, window: BallWindow, *, verdicts: bool) -> Findings:
-    """Compute the results of one explanation that are compared.
+    """Compute the `Findings` of one explanation.
 
-    ``verdicts`` says whether to compute the verdicts of claims, which is slow.
+    If ``verdicts`` is true, the verdicts of claims are also computed, which is slow.
     """
     past = len(window.past)
     removed = remove_each(partial(under_masks, predictor.model, window.batch), past)
@@ -143,7 +144,7 @@ def _same(before: Findings, after: Findings) -> dict[str, list[bool]]:
 def window_of(
     predictor: TrainedPredictor, match: Match, number: int, balls_left: int
 ) -> BallWindow:
-    """Return the window of the ball that ``balls_left`` more balls follow in its innings."""
+    """Return the window of the ball after which ``balls_left`` balls remain in the innings."""
     side = next(side for side in match.innings if side.number == number)
     arrays = encode_innings(match, side, predictor.ratings, predictor.base)
     return cut_window(match, side, arrays, len(side.deliveries) - balls_left)
@@ -162,11 +163,11 @@ def stability(
     """Return the JSON result of ``attnlens lab faithfulness --stability``.
 
     Args:
-        against: the same matches for another checkpoint, whose explanations are compared, too.
-        balls: the number of balls to sample from the balls that have at least 36 balls before them;
-            the explained outcomes and the top balls of the sampled balls are compared.
-        claims: the number of these balls whose verdicts are compared, too, which is the slowest
-            part.
+        against: the same matches with another checkpoint. The explanations by the other checkpoint
+            are also compared.
+        balls: the sample size; only balls with at least 36 balls before them are sampled.
+        claims: the number of sampled balls whose verdicts are also compared. Verdicts are the
+            slowest part.
 
     Raises:
         InputError: no ball has 36 balls before it.
@@ -233,10 +234,10 @@ def render_stability(page: Page, document: Json) -> None:
     figures = [Figure(head, name, ".0%", ci=True, missing="-") for name, head in _FIGURES.items()]
     add_figures(page, document["changes"].items(), figures)
     page.paragraph(
-        "The share of balls on which each stays the same after the change, with 95% intervals over "
-        "resampled matches. Subject: the outcome that the page explains. Top ball: the past ball "
-        "with the largest effect on it. Verdicts: those of claims about the whole model, on "
-        f"{document['claims_of']} of the balls.",
+        "Each figure is the share of results that stay the same after the change, with a 95% "
+        "interval over resampled matches. Subject: the outcome that the page explains. Top ball: "
+        "the past ball with the largest effect on this outcome. Verdicts: the verdicts of claims "
+        f"about the whole model, on {document['claims_of']} of the balls.",
         "quiet",
         indent=0,
     )

@@ -1,4 +1,4 @@
-"""Train a checkpoint from match files in one call, as ``attnlens lab train`` does."""
+"""Train a checkpoint from match files, for the command ``attnlens lab train``."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ from attnlens.errors import InputError
 
 _VALIDATION_SHARE = 0.1
 _MAX_NAMED_MATCHES: Final = 8
-"""The largest number of left-out matches whose names are reported."""
+"""The largest number of skipped matches that a report names."""
 
 _NO_VALIDATION = (
     "give the same day to --train-until and --validate-until to train without validation"
@@ -64,7 +64,7 @@ _NO_VALIDATION = (
 R = TypeVar("R", bound=Schedule)
 KINDS: Final = ("int", "float")
 _FIXED: Final = ("outcomes", "happened", "features", "context", "tokens")
-"""The sizes that cannot be set, because the model's features and tokens determine them."""
+"""The sizes that are determined by the model's features and tokens, and so cannot be set."""
 
 _MAX_SIZE: Final = 4096
 _MAX_VALUE: Final = 1e9
@@ -73,8 +73,8 @@ _BOUNDS: Final[Mapping[str, tuple[float, float]]] = {
     **dict.fromkeys(("average", "dropout"), (0, 0.9999)),
     **dict.fromkeys(("seed", "warm_up"), (0, _MAX_VALUE)),
 }
-"""The ranges of settings. A setting that is not listed has the default range of its kind: from 0 to
-1 for a share of hidden inputs, from 1 for an integer, and from 0 for another number.
+"""The allowed ranges of settings. Other settings have default ranges: integers start at 1, shares
+of hidden inputs are from 0 to 1, and all other numbers start at 0.
 """
 
 
@@ -106,14 +106,14 @@ class ModelKind(Generic[R]):
 def recipe_and_sizes(
     kind: ModelKind[R], words: Sequence[str], overrides: Mapping[str, float]
 ) -> tuple[R, dict[str, Any]]:
-    """Parse settings. Return the hyperparameters, and the sizes that differ from the default.
+    """Parse settings. Return the hyperparameters, and the sizes that the settings contain.
 
     Args:
         words: the settings, such as ``learning_rate=0.001`` or ``heads.medium=8``.
-        overrides: further settings by name, which take precedence.
+        overrides: a dict of further settings, which take precedence over ``words``.
 
     Raises:
-        InputError: a name is not a setting, or its value is invalid.
+        InputError: a name is not a setting, or a value is invalid.
     """
     settings = kind.settings
     chosen: dict[str, Any] = {}
@@ -133,7 +133,7 @@ def recipe_and_sizes(
 def _parted(word: str) -> tuple[str, Any]:
     name, sign, value = word.partition("=")
     if not sign:
-        raise InputError(f"--set {word}: a setting is NAME=VALUE")
+        raise InputError(f"--set {word}: write a setting as NAME=VALUE")
     try:
         return name.strip(), json.loads(value)
     except ValueError:
@@ -159,16 +159,16 @@ class TrainingPlan:
     """The matches, sizes and teacher of a training run.
 
     Attributes:
-        train_until: the last day of the matches to train on; if it is ``None``, the last tenth of
-            the days is for validation.
-        validate_until: the last day of the matches to validate on; by default, the day of the last
+        train_until: the last day of the training matches. With ``None``, the last tenth of the days
+            is for validation.
+        validate_until: the last day of the validation matches; by default, the day of the last
             match. If this day equals ``train_until``, there is no validation and no early stopping.
-        sizes: the sizes of the model that differ from the default, which is `SMALL` for the
-            encoder-decoder of overs.
+        sizes: the model sizes that differ from the defaults. `SMALL` has the defaults of the
+            encoder-decoder.
         teacher: ``boosted_trees``, or ``None`` for no teacher; only the predictor of balls can have
             a teacher.
-        head_balls: the number of balls that are sampled to name the heads of the predictor of
-            balls; three times as many are sampled to measure the effects of hiding a ball.
+        head_balls: the sample size for naming the predictor's heads. Three times as many balls are
+            used to measure the effects of hiding a ball.
     """
 
     train_until: datetime.date | None = None
@@ -188,7 +188,7 @@ def train(
     """Read the matches, compute ratings, train a predictor of balls, and write it to ``out``.
 
     Raises:
-        InputError: there are no matches, or none of them is for training or for validation.
+        InputError: there are no matches for training, or no matches for validation.
         CheckpointError: the saved state belongs to another run.
     """
     if plan.teacher and find_spec("lightgbm") is None:  # fail before the matches are read
@@ -251,7 +251,7 @@ def train_overs(
     recipe: OverHyperparameters,
     loop: TrainingLoop,
 ) -> None:
-    """Train the encoder-decoder of overs. The arguments and errors are those of `train`."""
+    """Train the encoder-decoder of overs. `train` documents the arguments and errors."""
     sizes = OverSizes(**{**SMALL, **plan.sizes})
     split, loop, base = _begun(sources, plan, recipe, loop)
     ratings = Ratings(kinds=RATED)
@@ -282,7 +282,7 @@ TRAINERS: Final[Mapping[str, tuple[ModelKind[Any], Callable[..., None]]]] = {
     "temporal": (ModelKind(Hyperparameters, Sizes, HEADS), train),
     "cricket": (ModelKind(OverHyperparameters, OverSizes, {}), train_overs),
 }
-"""The models of ``attnlens lab train``. Each has its settings and its training function."""
+"""The models that ``attnlens lab train`` trains, with their settings and training functions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,10 +321,9 @@ def _begun(
     recipe: Schedule,
     loop: TrainingLoop,
 ) -> tuple[DateSplit, TrainingLoop, BaseModel]:
-    """Prepare a training run.
+    """Read and split the matches, and fit the model that predicts from the scoreboard alone.
 
-    Read and split the matches, and fit the model that predicts from the scoreboard alone. The
-    returned loop has a hash of the run's data.
+    In the returned loop, ``mark`` is a hash of the run's data.
     """
     split = split_matches(read_dated(sources, loop.report), plan, sources[0])
     played = [
@@ -347,12 +346,12 @@ def _begun(
 def split_matches(matches: Sequence[Match], plan: TrainingPlan, source: str) -> DateSplit:
     """Split matches by date into training and validation.
 
-    If a last day of the plan is after the day of the last match, it is replaced by that day.
-    Otherwise the card of the checkpoint would state too late a day.
+    If the plan has a last day that is later than the last match, the day of the last match is used.
+    Otherwise the checkpoint's card would state a day that is too late.
 
     Raises:
-        InputError: the days of the plan are in the wrong order, or no match is for training or for
-            validation.
+        InputError: the days of the plan are in the wrong order, or there are no matches for
+            training, or no matches for validation.
     """
     days = sorted({max(match.dates) for match in matches})
     first, last = plan.train_until, plan.validate_until or days[-1]
@@ -373,14 +372,14 @@ def split_matches(matches: Sequence[Match], plan: TrainingPlan, source: str) -> 
     training = [match for match in matches if max(match.dates) <= first]
     if not training:
         raise InputError(
-            f"no match was played up to {first}, the last day to train on",
+            f"no match was played up to {first}, the last training day",
             path=source,
             remedy="give earlier matches or a later day",
         )
     if first != last and not any(first < day for day in used_days):
         until = "" if plan.validate_until is None else f" and until {last}"
         raise InputError(
-            f"no match was played after {first}{until}, so there is none to validate on",
+            f"no match was played after {first}{until}, so there is no match for validation",
             remedy=_NO_VALIDATION,
         )
     used = [match for match in matches if max(match.dates) <= last]
@@ -388,10 +387,9 @@ def split_matches(matches: Sequence[Match], plan: TrainingPlan, source: str) -> 
 
 
 def read_dated(sources: Sequence[str], report: Report) -> list[Match]:
-    """Read the matches that have a date. Return each of them once, oldest first.
+    """Read the matches that have a date. Return each match once, oldest first.
 
-    If the result that a match states does not follow from its balls, the match is left out and
-    reported.
+    A match is skipped and reported if the stated result does not follow from the balls.
 
     Raises:
         InputError: no match is left.

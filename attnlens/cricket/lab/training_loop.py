@@ -1,4 +1,4 @@
-"""The training loop of all models, which can be resumed after an interruption."""
+"""The training loop for all models. An interrupted training run can be resumed."""
 
 from __future__ import annotations
 
@@ -26,8 +26,7 @@ _CPU: Final = torch.device("cpu")
 
 _LONGEST_WAIT: Final = datetime.timedelta(hours=12)
 """The longest time that processes wait for the first process, which fits the teacher and names the
-heads.
-"""
+heads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +34,7 @@ class Processes:
     """The processes of a training run.
 
     Attributes:
-        rank: the number of this process, from 0; only the process with the rank 0 writes files.
+        rank: the index of this process, counted from 0; only process 0 writes files.
         count: the number of all processes.
         device: the device of this process.
     """
@@ -80,7 +79,7 @@ class Processes:
                 parameter.grad = total.view_as(parameter)
 
     def from_first(self, make: Callable[[], Floats32]) -> Floats32:
-        """Call ``make`` in the first process only, and return its result in every process.
+        """Call ``make`` in the first process only, and return the result in every process.
 
         Raises:
             InputError: ``make`` failed in the first process.
@@ -109,9 +108,9 @@ _ONE_PROCESS: Final = Processes()
 
 
 def processes(device: str = "cpu") -> Processes:
-    """Return the processes of this run. ``torchrun`` describes them in environment variables.
+    """Return the processes of this run, which ``torchrun`` describes in environment variables.
 
-    If ``device`` is ``cuda``, each process has a GPU of its own.
+    If ``device`` is ``cuda``, each process uses its own GPU.
 
     Raises:
         InputError: ``cuda`` is not available, or the processes cannot connect to each other.
@@ -141,14 +140,14 @@ M = TypeVar("M", bound=nn.Module)
 T = TypeVar("T")
 ParameterGroup: TypeAlias = dict[str, list[nn.Parameter] | float]
 Epoch = dict[str, float]
-"""The figures of an epoch: its number ``epoch`` and its mean training loss ``train``. If there is
-validation, its mean validation loss is ``validation``."""
+"""The figures of an epoch. ``epoch`` counts the epochs from 1, and ``train`` is the mean training
+loss. If there is validation, ``validation`` is the mean validation loss."""
 
 _DAMAGE: Final = (
     *(pickle.UnpicklingError, EOFError, OSError, RuntimeError),
     *(AttributeError, LookupError, TypeError, ValueError),
 )
-"""The errors that torch raises if a file is not a saved state, or is damaged."""
+"""The errors that torch raises for a file that is damaged, or is not a saved state."""
 
 _PARTS: Final = ("model", "best_model", "optimiser", "schedule")
 """The attributes of `RunState` that have a ``state_dict``."""
@@ -162,9 +161,9 @@ class Schedule:
         warm_up: the number of steps in which the learning rate rises, before it falls along a
             cosine.
         final: the learning rate of the last step, as a share of ``learning_rate``.
-        clip: the largest norm of the gradient; a larger gradient is scaled down to it.
+        clip: the largest norm of the gradient; a larger gradient is scaled down to this norm.
         average: the decay of the moving average of the weights.
-        patience: the run stops after this number of epochs without a lower validation loss.
+        patience: the run stops after ``patience`` epochs without a new lowest validation loss.
     """
 
     epochs: int = 8
@@ -183,10 +182,10 @@ class TrainingLoop:
     """The state file, the progress reports and the processes of a run.
 
     Attributes:
-        state: the path of the file with the state of the run, from which it can be resumed;
-            ``None`` if no state is saved.
+        state: the path of the file from which the run can be resumed; ``None`` if no state is
+            saved.
         mark: a hash of the run's matches, sizes and teacher.
-        report: a function that is called with a text about the progress.
+        report: a function that is called with progress messages.
         among: the processes of the run.
     """
 
@@ -207,8 +206,8 @@ class TrainingSet(ABC, Generic[M, T]):
         check: the rows for validation; empty if there is no validation.
         at_once: the number of rows in a training step.
         checked_at_once: the number of rows in a forward pass of the validation.
-        noise: before the rows are sorted by length, a random number from 0 to this number is added
-            to each length.
+        noise: the largest random number that is added to a row's length before the rows are sorted
+            by length.
         unit: the name of the units.
     """
 
@@ -221,7 +220,7 @@ class TrainingSet(ABC, Generic[M, T]):
 
     @abstractmethod
     def length(self, row: T) -> int:
-        """Return the length of a row. Rows of similar length are in the same batch."""
+        """Return the length of a row. Rows with similar lengths are put in the same batch."""
 
     def weight(self, row: T) -> int:
         """Return the number of units in a row."""
@@ -237,12 +236,12 @@ class TrainingSet(ABC, Generic[M, T]):
     ) -> Tensor:
         """Return the loss of a batch, summed over its units.
 
-        In training, inputs are hidden at random, with numbers from ``generator``. In validation,
+        In training, ``generator`` chooses the inputs that are hidden at random. In validation,
         ``generator`` is ``None``, and nothing is hidden.
         """
 
     def batches(self, generator: np.random.Generator) -> list[list[int]]:
-        """Return the indices of the training rows, in batches of rows that have similar lengths.
+        """Return batches of indices of training rows. Rows of a batch have similar lengths.
 
         The batches are in random order.
         """
@@ -280,7 +279,7 @@ class TrainedModel(Generic[M]):
 def decay_groups(model: nn.Module, weight_decay: float) -> list[ParameterGroup]:
     """Divide the parameters of a model into those with weight decay and those without.
 
-    Matrices have weight decay. Vectors, norms, bias tables and embeddings have none.
+    Matrices have weight decay. Vectors, norms, bias tables and embeddings have no weight decay.
     """
     decayed: list[nn.Parameter] = []
     free: list[nn.Parameter] = []
@@ -295,7 +294,7 @@ def decay_groups(model: nn.Module, weight_decay: float) -> list[ParameterGroup]:
 
 
 class WeightAverage:
-    """A moving average of a model's weights. It is corrected for its start at zero."""
+    """A moving average of a model's weights, corrected for the start at zero."""
 
     def __init__(self, model: nn.Module, decay: float) -> None:
         self.decay = decay
@@ -380,7 +379,7 @@ class RunState(Generic[M]):
             )
 
     def go_on(self, path: Path, recipe: Schedule, mark: str) -> None:
-        """Load the saved state of a run, to resume it. The errors are those of `saved_run`."""
+        """Load the saved state of a run to resume the run. `saved_run` documents the errors."""
         saved = saved_run(path, recipe, mark)
         try:
             for name in _PARTS:
@@ -398,8 +397,8 @@ def saved_run(path: Path, recipe: Schedule, mark: str) -> dict[str, Any]:
     """Read the saved state of a run.
 
     Raises:
-        CheckpointError: the file is not the state of a run, or the run has other hyperparameters or
-            another mark.
+        CheckpointError: the file is not the state of a run, or is the state of a run with different
+            hyperparameters or a different mark.
     """
     try:
         saved = dict(torch.load(path, map_location="cpu", weights_only=True))
@@ -428,17 +427,18 @@ def run_training(
 ) -> TrainedModel[M]:
     """Train a model.
 
-    ``make`` returns the model at the start. Its weights are initialised with the seed in
-    ``recipe``. If there is validation, the weights of the epoch with the lowest validation loss are
-    kept, and the run stops after `Schedule.patience` epochs without a lower loss. Otherwise the
+    ``make`` returns a model with new weights, initialised with the seed in ``recipe``. With
+    validation rows, the weights of the epoch with the lowest validation loss are kept, and the run
+    stops after `Schedule.patience` epochs without a lower loss. Without validation rows, the
     weights of the last epoch are kept.
 
-    If the loop has a state file, the state is saved there after every epoch. If this file exists at
-    the start, the run is resumed from it. A resumed run gives the same weights as an uninterrupted
-    run with the same seed, machine and number of threads.
+    If the loop has a state file, the state is saved to this file after every epoch. If the file
+    exists at the start, the run is resumed. A resumed run gives the same weights as an
+    uninterrupted run with the same seed, machine and number of threads.
 
     Raises:
-        CheckpointError: the state file is for other hyperparameters or has another mark.
+        CheckpointError: the state file is from a run with different hyperparameters or a different
+            mark.
         InputError: the loss became infinite or NaN.
     """
     state, report, among = loop.state, loop.report, loop.among
@@ -484,7 +484,6 @@ def _epoch(
     loop: TrainingLoop,
     epoch: int,
 ) -> float:
-    """Run the training steps of one epoch, and return the mean training loss."""
     among, steps = loop.among, -(-len(training_set.train) // training_set.at_once)
     torch.manual_seed((recipe.seed * 1000 + epoch) * 1000 + among.rank)
     started, total = time.perf_counter(), recipe.epochs * steps

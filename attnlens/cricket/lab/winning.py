@@ -1,4 +1,4 @@
-"""Fit the model of win probabilities to results of matches, and evaluate it on other matches."""
+"""Fit the win model to the results of matches, and evaluate the model on other matches."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from attnlens.files import Flags, Floats, Floats32, Json
 from attnlens.render.canvas import Page, Words, terminal_page
 
 _HALF_LIFE: Final = 6 * 365.25
-"""A match that is older by this number of days has half the weight in the fit."""
+"""The half-life of a match's weight in the fit, in days."""
 
 _RIDGE: Final = 20.0
 _NEWTON_STEPS: Final = 15
@@ -56,8 +56,8 @@ _REWEIGHTINGS: Final = 3
 
 
 WinRows = dict[str, Floats]
-"""Columns ``(rows,)``, by name, with one row for each state of a match before a ball. Only matches
-with a winner or a tie are included. Without such matches, the dict is empty. These are the columns:
+"""Named columns ``(rows,)``. Each row is the state of a match before one ball. Only matches with a
+winner or a tie are included. Without such matches, the dict is empty. These are the columns:
 
 - ``chase``: 1 if the side bats second, 0 otherwise.
 - ``score``, ``left``, ``wickets``: the runs so far, the legal balls left and the wickets in hand.
@@ -67,16 +67,16 @@ with a winner or a tie are included. Without such matches, the dict is empty. Th
 - ``level``, ``batting``, ``bowling``: as in `attnlens.cricket.predictor.form.PreMatch`.
 - ``won``: 1 if the batting side won, 0 if it lost, 0.5 for a tie.
 - ``day``: the day of the match, as a proleptic Gregorian ordinal.
-- ``match``: the number of the match.
+- ``match``: the index of the match, counted from 0.
 """
 
 
 def dated_contests(
     matches: Iterable[Match], base: BaseModel
 ) -> Iterator[tuple[Match, Innings, Contest]]:
-    """Yield every innings whose win probabilities are defined, and its contest.
+    """For every innings with win probabilities, yield the match, the innings and the contest.
 
-    The form in the contest is the form of the teams before the day of the match.
+    The contest contains the form of the teams before the day of the match.
     """
     form = Form()
     for day, played in by_date(matches):
@@ -133,13 +133,13 @@ def fit_win(
     def columns(chosen: Flags, *names: str) -> list[Floats]:
         return [rows[name][chosen] for name in names]
 
-    report(f"fitting the value of match states on {second.sum()} balls of chases")
+    report(f"fitting win probabilities in chases on {second.sum()} balls")
     target, score = columns(second, "target", "score")
     state = columns(second, "left", "wickets", "quota", "target", "level", "batting", "bowling")
     features = _in_parts(chase_features, [target - score, score, *state])
     chase = _fit_logistic(features, rows["won"][second], weights[second], N_RISING)
 
-    report(f"fitting the value of match states on {(~second).sum()} balls of first innings")
+    report(f"fitting the remaining runs of first innings on {(~second).sum()} balls")
     state = columns(~second, "score", "left", "wickets", "quota", "level", "batting")
     features = _in_parts(remaining_features, state).astype(float)
     spreads = variance_features(*columns(~second, "left", "wickets", "level", "batting"))
@@ -175,7 +175,7 @@ def refit_win(
     until: datetime.date,
     report: Report = silent,
 ) -> TrainedPredictor:
-    """Return the predictor with a win model that is fitted again, on the matches up to a day.
+    """Refit the win model on the matches up to a day, and return the predictor with this model.
 
     Raises:
         InputError: the matches with a winner or a tie include no first innings or no chase.
@@ -255,18 +255,18 @@ _MIN_CHASES: Final = 20
 
 
 MatchRows = dict[str, NDArray[Any]]
-"""Columns ``(matches,)``, by name, with one row for each evaluated match. These are the columns:
+"""Named columns ``(matches,)``, with one row for each evaluated match. These are the columns:
 
 - ``kind``: the kind of match.
 - ``jump``: the change of the win probability from the end of the first innings to the start of the
-  chase. It is NaN if the target was revised or one of the innings has no win probability.
-- ``moves``: the absolute difference of the win probabilities after a ball and before the next ball,
-  summed over both innings.
+  chase. ``jump`` is NaN if the target was revised or one of the innings has no win probability.
+- ``moves``: the absolute change of the win probability from the end of a ball to the start of the
+  next ball, summed over both innings.
 """
 
 
 def kind_of(match: Match) -> str:
-    """Return the kind of a match, which is the name of its row in a table."""
+    """Return the kind of a match, which is used as the name of a table row."""
     if competition_of(match) == _IPL:
         return "IPL"
     names = {0: KINDS[0], 1: "other leagues"}
@@ -274,13 +274,14 @@ def kind_of(match: Match) -> str:
 
 
 def evaluate_states(held: HeldOut, report: Report = silent) -> tuple[WinRows, MatchRows]:
-    """Compute the win probability before every ball, with the form before each match's day.
+    """Compute the win probability before every ball, from the teams' form before the match.
 
     Returns:
         The states before every ball, and the matches. Only evaluated matches that have a winner or
-        a tie are included. The states have two more columns. ``probability`` is the win probability
-        of the batting side. ``in_range`` says whether the total of a first innings was in its
-        projected range, and is NaN in a chase.
+        a tie are included. The states have two columns in addition to those of `WinRows`.
+        ``probability`` is the win probability of the batting side. ``in_range`` is 1 if the total
+        of a first innings was in the projected range, 0 if the total was outside, and NaN in a
+        chase.
 
     Raises:
         InputError: the checkpoint has no win model, or no evaluated match has a winner or a tie.
@@ -322,18 +323,20 @@ def win_evaluation(held: HeldOut, baselines: Sequence[str], report: Report = sil
 
     ``kinds`` has a row for each kind of match, and one for all matches. A row has these figures:
 
-    - ``brier``, ``ece``: the Brier score of the batting side's win probability, and its expected
-      calibration error.
+    - ``brier``, ``ece``: the Brier score and the expected calibration error of the batting side's
+      win probability.
     - ``first_innings``, ``chases``: the Brier score in first innings, and in chases.
-    - ``differences``: the Brier score minus that of each baseline from `state_models`.
-    - ``coverage``: the share of balls of first innings whose projected range contains the total.
+    - ``differences``: the model's Brier score minus the Brier score of each baseline from
+      `state_models`.
+    - ``coverage``: the share of first-innings balls at which the projected range contains the final
+      total.
     - ``jump``: the mean absolute change of the win probability between the innings.
-    - ``moves``: the absolute difference of the win probabilities after a ball and before the next
-      ball, summed over an innings and averaged over the innings.
-    - ``slope``: the slope of the result on the log-odds of the side that batted first, at the start
-      of the chase.
-    - ``excess``: the mean win probability of the side that batted first, at the start of the chase,
-      minus its share of wins.
+    - ``moves``: the absolute change of the win probability from the end of a ball to the start of
+      the next ball, summed over an innings. The sums are averaged over all innings.
+    - ``slope``: the slope of a logistic regression of results on predicted log-odds, at the start
+      of the chase, for the side that batted first.
+    - ``excess``: the mean win probability at the start of the chase minus the share of wins, for
+      the side that batted first.
 
     Args:
         baselines: the names of the baselines: ``logistic``, ``boosted_trees``, or both.
@@ -372,22 +375,23 @@ def win_evaluation(held: HeldOut, baselines: Sequence[str], report: Report = sil
 def state_models(
     held: HeldOut, test: WinRows, names: Sequence[str], report: Report = silent
 ) -> tuple[dict[str, Floats], dict[str, str]]:
-    """Return the win probabilities in ``test`` by baselines that know only the state of the match.
+    """Return win probabilities for ``test`` from baselines that use only the state of the match.
 
-    The baselines do not know the sides or the competition. They are fitted on the matches on which
-    the predictor was trained. First innings and chases have separate fits.
+    The baselines do not use the sides or the competition. The baselines are fitted on the
+    predictor's training matches, separately for first innings and chases.
 
     Args:
         names: the names of the baselines: ``logistic``, ``boosted_trees``, or both.
 
     Returns:
-        The probabilities by name, and the reason for each baseline that could not be fitted.
+        Two dicts. The first dict maps each fitted baseline to probabilities. The second dict has
+        the reasons why other baselines could not be fitted.
     """
     train_ids = match_ids(held, None, last_weights_day(held))
     reason = why_not(held, train_ids)
     if reason is not None:
         return {}, dict.fromkeys(names, reason)
-    report("fitting models of the state")
+    report("fitting the baselines on states of matches")
     training = [match for match in held.available.values() if match.match_id in train_ids]
     train = win_rows(dated_contests(training, held.predictor.base))
     if not train:
@@ -413,11 +417,6 @@ def state_models(
 
 
 def _state_model(name: str) -> Any:
-    """Return the baseline with this name, not yet fitted.
-
-    Raises:
-        ImportError: the library that it needs is not installed.
-    """
     if name == "logistic":
         from sklearn.linear_model import LogisticRegression
         from sklearn.pipeline import make_pipeline
@@ -544,11 +543,12 @@ def render_winning(page: Page, document: Json) -> None:
     add_figures(page, rows, _FIRST_INNINGS, heading=heading, first=first)
     add_calibration(page, "calibration", document["reliability"])
     page.paragraph(
-        "Slope: of results on the predicted log-odds; 1 is exact. Predicted minus won: the mean "
-        "win probability minus the share of wins, in points. In 80% range: the share of balls "
-        "whose projected range contains the total. Jump and moves: changes of the win probability "
-        "between the innings, and between balls (summed over an innings). Brackets are 95% "
-        "intervals over resampled matches.",
+        "Slope: the slope of results on predicted log-odds; 1 means calibrated. Predicted minus "
+        "won: the mean win probability minus the share of wins, in points. In 80% range: how "
+        "often the projected range contains the final total. Jump: the absolute change of the win "
+        "probability between the innings. Moves: the absolute changes of the win probability "
+        "between balls, summed over an innings. Brackets show 95% intervals over resampled "
+        "matches.",
         "quiet",
         indent=0,
     )

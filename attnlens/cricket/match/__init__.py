@@ -1,1 +1,1 @@
-"""A match as immutable values: its deliveries, the ways to name a ball, and its scorecard."""
+"""Immutable data classes for matches, functions that find a ball by name, and scorecards."""

@@ -1,4 +1,4 @@
-"""The competition of a match, its kind of T20 cricket, and the number of balls a side may face.
+"""The competition and the category of a match, and the number of balls that a side may face.
 
 A league has the same name in every season, but each international series has its own name. All
 men's internationals are therefore treated as one competition, and so are all women's
@@ -15,7 +15,7 @@ INTERNATIONALS: Final = "internationals"
 BALLS_PER_OVER_OF_THE_HUNDRED: Final = 5
 ALL_OUT: Final = 10
 BOWLERS_SHARE: Final = 5
-"""A bowler may bowl at most one in five of the overs of an innings."""
+"""A bowler may bowl at most one fifth of the overs of an innings."""
 
 MENS_COMPETITIONS: Final = frozenset({
     "Bangladesh Premier League", "Big Bash League", "Caribbean Premier League",
@@ -24,7 +24,7 @@ MENS_COMPETITIONS: Final = frozenset({
     "Nepal Premier League", "Pakistan Super League", "Ram Slam T20 Challenge", "SA20",
     "Syed Mushtaq Ali Trophy", "Vitality Blast",
 })  # fmt: skip
-"""Men's club leagues. No women's league has one of these names."""
+"""Men's club leagues. Every women's league has a name that is not in this set."""
 
 KIND_SIZE: Final = 3
 """The number of flags that `kind_of_cricket` returns."""
@@ -50,7 +50,7 @@ def event_of(match: Match) -> str:
 def team_key(match: Match, team: str) -> str:
     """Return the team's name, with " (women)" added for women's cricket.
 
-    Otherwise the men's and the women's team of India would have the same key.
+    Without the suffix, the men's team and the women's team of India would have the same key.
     """
     return f"{team} (women)" if match.gender == "female" else team
 
@@ -61,12 +61,12 @@ def venue_key(match: Match) -> str:
 
 
 def era_of(match: Match) -> str:
-    """Return the gender, which is the key of the match's scoring levels."""
+    """Return the match's gender. The ratings contain one level of scoring for each gender."""
     return match.gender or "male"
 
 
 def kind_of_cricket(match: Match) -> tuple[float, float, float]:
-    """Return, as 0 or 1, whether women play, whether clubs play and whether an over has 5 balls."""
+    """Return three flags (0 or 1): women play, clubs play, an over has five balls."""
     club = not competition_of(match).startswith(INTERNATIONALS)
     return (
         float(match.gender == "female"),
@@ -81,14 +81,14 @@ KINDS: Final = (
     "women's internationals",
     "women's leagues",
 )
-"""The kinds of cricket, in the order of the numbers that `table_of` returns."""
+"""The categories of matches, in the order of the numbers that `table_of` returns."""
 
 TABLES: Final = len(KINDS)
-"""The number of tables that give outcomes by over. Each kind of cricket has its own table."""
+"""The number of categories of matches. Each category has its own table of outcomes."""
 
 
 def table_of(match: Match) -> int:
-    """Return the index of the match's kind in `KINDS`."""
+    """Return the index of the match's category in `KINDS`."""
     women, club, _ = kind_of_cricket(match)
     return int(2 * women + club)
 
@@ -97,17 +97,16 @@ TWENTY_OVER_TYPES: Final = frozenset({"T20", "IT20"})
 ONE_DAY_TYPES: Final = frozenset({"ODI", "ODM"})
 UNLIMITED_TYPES: Final = frozenset({"Test", "MDM"})
 OVERS_BY_TYPE: Final = dict.fromkeys(TWENTY_OVER_TYPES, 20) | dict.fromkeys(ONE_DAY_TYPES, 50)
-"""The number of overs for each side, by type of match."""
+"""Maps each type of match to the number of overs for each side."""
 
 _SUPER_OVER_BALLS: Final = 6
 
 
 def powerplay_share(balls_per_over: int) -> float:
-    """Return the share of a twenty-over innings that is the powerplay: 0.25 in The Hundred, else
-    0.3.
+    """Return the length of the powerplay as a fraction of the innings.
 
-    Reference: playing conditions of T20 Internationals (ICC), clause 28, and of The Hundred (ECB),
-    clause 28.
+    The fraction is 0.25 in The Hundred, and 0.3 in other matches. Reference: clause 28 of the
+    playing conditions of T20 Internationals (ICC) and of The Hundred (ECB).
     """
     return 0.25 if balls_per_over == BALLS_PER_OVER_OF_THE_HUNDRED else 0.3
 
@@ -127,12 +126,12 @@ def quota_of(match: Match, innings: Innings) -> int | None:
 
 
 def _shortened(match: Match, innings: Innings, quota: int) -> int | None:
-    """Return the number of legal balls of a first innings that was shortened before it began.
+    """Return the number of legal balls if the first innings was shortened before play began.
 
     Return ``None`` for every other innings.
 
-    The first innings counts as shortened if the chase is shorter than usual and one of two facts
-    holds: the target of the chase is one run more than the total of the first innings, or the
+    A first innings was shortened if the chase was also shorter than usual. In addition, one of two
+    conditions must hold: the target is one run more than the total of the first innings, or the
     powerplay of the first innings was shorter than usual.
     """
     chase = next((side for side in match.innings if side.number == 2), None)
@@ -156,10 +155,10 @@ PHASES: Final = ("powerplay", "middle", "death")
 def phase_of(legal_balls: int, quota: int | None) -> int:
     """Return the phase of a ball for ratings and encoders: 0, 1 or 2.
 
-    In an innings of 120 balls, the phases are the first 36, the next 54 and the last 30 balls. An
-    innings with another quota is divided in the same proportions. If there is no quota, every ball
-    is in the middle phase. Pages use the powerplays in the file instead
-    (`attnlens.cricket.match.ledger.phase_before`).
+    In an innings of 120 balls, the phases are the first 36, the next 54 and the last 30 balls. A
+    shorter or longer innings is divided in the same proportions. If the number of balls is
+    unlimited, every ball is in the middle phase. Pages use another function, which reads the
+    powerplays from the file: `attnlens.cricket.match.ledger.phase_before`.
     """
     if not quota:
         return 1

@@ -1,11 +1,10 @@
-"""Find what is impossible or hard to believe in the balls of a match.
+"""Find impossible or implausible events among the balls of a match.
 
-Each rule is one small function.
-
-A well-formed file can still describe a match that was never played. Each violation of a rule is
-added to the match's notes. If no analysis of the match could be right, the match is refused.
-`reconcile` also compares the facts stated about the match with its balls. Each field of the file is
-checked by a function, its witness, unless the field is listed in `NO_CLAIM`.
+A well-formed file can still describe a match that was never played. Each rule is one small
+function. Each violation of a rule is added to the match's notes. If a violation makes every
+analysis of the match wrong, the match is refused. `reconcile` also compares the facts that the file
+states with the balls. Each field of the file is checked by one function, which is called a witness.
+Fields in `NO_CLAIM` are not checked.
 """
 
 from __future__ import annotations
@@ -47,12 +46,12 @@ _UNKNOWN = UNKNOWN_PLAYER.name
 _MAX_DOUBTS_A_RULE = 5
 _SUPER_OVER_WICKETS = 2
 _NEARLY_ALL_OUT = 8
-"""If at least this many batters are out, the innings may have ended because the next batters were
-injured or absent.
+"""If at least this many batters are out, the innings may have ended because the remaining batters
+were injured or absent.
 """
 
 _FREE_HITS_SINCE = datetime.date(2016, 1, 1)
-"""From this day on, a free hit follows every no-ball of one run in limited-overs matches."""
+"""From this day on, a free hit follows each no-ball that counts one run (in limited overs)."""
 
 _BALL_RECORD = attrgetter("label", "batter", "non_striker", "bowler", "runs_total", "wickets")
 
@@ -60,7 +59,7 @@ _OFF_AN_EXTRA: Final = (
     ("wides", "wide", NOT_THE_BOWLERS | {"stumped", "hit wicket"}),
     ("noballs", "no-ball", NOT_THE_BOWLERS),
 )
-"""The dismissals that are possible off a wide, and those that are possible off a no-ball."""
+"""The possible dismissals off a wide, and the possible dismissals off a no-ball."""
 
 _ELEVEN: Final = 11
 """The usual size of a squad.
@@ -70,7 +69,8 @@ A larger squad may include substitutes, as in leagues with impact players.
 
 _HANDLED: Final = "handled the ball"
 _LAST_HANDLED: Final = datetime.date(2017, 10, 1)
-"""From this day on, "handled the ball" is called "obstructing the field" (Laws of 2017).
+"""The first day without the dismissal "handled the ball". Since the Laws of 2017, this dismissal is
+a case of "obstructing the field".
 """
 
 _FROM_ANYWHERE = frozenset({"timed out", "retired out", "retired hurt", "retired not out"})
@@ -80,7 +80,7 @@ _FIELDERS: Final[dict[str, range]] = {
     "caught": range(1, 2), "stumped": range(1, 2), "run out": range(10),
     "obstructing the field": range(10), "caught and bowled": range(2),
 }  # fmt: skip
-"""The possible number of fielders for each dismissal; other dismissals have no fielder."""
+"""Maps each dismissal to the possible numbers of fielders. Other dismissals have no fielder."""
 
 _REVIEW_DECISIONS = frozenset({"upheld", "struck down", "technical failure"})
 
@@ -99,13 +99,13 @@ class Finding(NamedTuple):
 
 
 class BallRule(NamedTuple):
-    """A rule about the balls of a match, or of each innings.
+    """A rule about the balls of a match or of an innings.
 
     Attributes:
         kind: the name of the rule in JSON.
         refused: whether a match that violates the rule is refused.
-        of_innings: whether ``find`` is called once for each innings. If so, its second argument is
-            the scan of that innings.
+        of_innings: whether ``find`` is called once for each innings, with the scan of the innings
+            as the second argument.
         find: a function that yields every violation of the rule.
     """
 
@@ -116,7 +116,7 @@ class BallRule(NamedTuple):
 
 
 RULES: Final[list[BallRule]] = []
-"""Every rule about balls. Rules whose violation leads to refusal come first."""
+"""Every rule about balls. The rules that can refuse a match come first."""
 
 
 def _rule(
@@ -126,7 +126,7 @@ def _rule(
 
 
 def doubts_of(case: Case) -> list[Doubt]:
-    """Return the doubts about the balls, at most five of each kind. Refusals come first."""
+    """Return at most five doubts of each kind. Doubts whose ``refused`` is true come first."""
     doubts = []
     for rule in RULES:
         if rule.of_innings:
@@ -244,27 +244,27 @@ def _fielders(case: Case, scan: InningsScan) -> Iterator[Finding]:
                 number >= allowed.stop or (case.stated.exact and number < allowed.start)
             ):
                 fielders = count(number, "fielder") if number else "no fielder"
-                yield Finding(f"{wicket.player_out} is out {kind} with {fielders}", ball)
+                yield Finding(
+                    f"{wicket.player_out} is out {kind}, but the file lists {fielders}", ball
+                )
             for name in names:
                 if problem := _cannot_field(case, scan, ball, kind, name):
                     yield Finding(problem, ball)
 
 
 def _cannot_field(case: Case, scan: InningsScan, ball: Delivery, kind: str, name: str) -> str:
-    """Return why a player cannot have been the fielder of a wicket, or an empty string if the
-    player can.
-    """
+    """Return the reason why a player cannot have been the fielder, or an empty string."""
     batting = case.squads.get(scan.innings.batting_team, frozenset())
     fielding = case.squads.get(scan.innings.bowling_team, frozenset())
     if (kind == "caught and bowled") != (name == ball.bowler.name) and kind != "run out":
         # Tables without squads write a caught-and-bowled dismissal as "caught", with the bowler as
         # fielder.
         if name == ball.bowler.name and (kind == "stumped" or (kind == "caught" and fielding)):
-            return f"{name} is the bowler, but also the fielder of a batter who is out {kind}"
+            return f"{name} is the bowler, but is named as the fielder for a batter out {kind}"
         if kind == "caught and bowled":
             return (
-                f"{name} takes the catch of a batter who is out caught and bowled, but is "
-                "not the bowler"
+                f"{name} is not the bowler, but takes the catch of a batter who is out caught and "
+                "bowled"
             )
     if name in batting and name not in fielding:
         return f"{name} fields for the other side"
@@ -308,13 +308,13 @@ def _too_long(case: Case, scan: InningsScan) -> Iterator[Finding]:
     limit = case.match.overs
     if scan.innings.super_over:
         if len(scan.overs) > 1:
-            yield Finding("a super over continues after its first over", scan.overs[1].first)
+            yield Finding("a super over has more than one over", scan.overs[1].first)
         elif scan.wickets > _SUPER_OVER_WICKETS:
             yield Finding(f"a super over has {scan.wickets} wickets")
     elif limit is not None and case.limited:
         later = next((over for over in scan.overs if over.number >= limit), None)
         if later is not None:
-            problem = f"continues after {limit} overs, the most that are allowed"
+            problem = f"the innings has more than the {limit} overs that are allowed"
             yield Finding(problem, later.first, field="overs")
 
 
@@ -331,7 +331,8 @@ def _bowlers(_case: Case, scan: InningsScan) -> Iterator[Finding]:
     for over in scan.overs:
         if len(over.bowlers) > len(set(over.bowlers)):
             yield Finding(
-                f"is bowled by several bowlers in turn: {', '.join(over.bowlers)}", over=over.number
+                f"several bowlers alternate in over {over.number}: {', '.join(over.bowlers)}",
+                over=over.number,
             )
         if last is not None and scan.innings.balls_per_over != BALLS_PER_OVER_OF_THE_HUNDRED:
             for bowler in over.bowlers:
@@ -440,7 +441,7 @@ def _impossible_wickets(
         if kind == "timed out" and player in scan.batters:
             yield f"{player} is timed out, but bats"
         if kind == _HANDLED and day is not None and day >= _LAST_HANDLED:
-            yield f"{player} is out {kind}, a dismissal that was abolished on {_LAST_HANDLED}"
+            yield f"{player} is out {kind}, which is not a dismissal from {_LAST_HANDLED} on"
         if kind not in DISMISSALS:
             yield f"{player} is out {kind}, which is not a way to be out"
         elif is_the_bowlers and (ball.runs_batter or {"byes", "legbyes"} & ball.extras.keys()):
@@ -485,17 +486,17 @@ def _wrong_review(case: Case, scan: InningsScan, ball: Delivery, review: Any) ->
     facts = review if isinstance(review, dict) else {}
     by, batter, umpire, decision = map(facts.get, ("by", "batter", "umpire", "decision"))
     if not all(isinstance(text, str) for text in (by, batter or "", umpire or "", decision)):
-        yield "the review does not have the fields of the format"
+        yield "a required field of the review is missing or is not text"
         return
     innings = scan.innings
     if by not in (innings.batting_team, innings.bowling_team):
-        yield f"the review is by {by}, which is not a side of this match"
+        yield f"the review was requested by {by}, which is not a side of this match"
     if batter is not None and batter not in _pair(ball):
-        yield f"the review is of {batter}, who is not at the crease"
+        yield f"the review concerns {batter}, who is not at the crease"
     if umpire is not None and case.umpires and umpire not in case.umpires:
-        yield f"the review is of {umpire}, who is not an umpire of the match"
+        yield f"the review names {umpire}, who is not an umpire of the match"
     if decision not in _REVIEW_DECISIONS:
-        yield (f"the decision of the review is {decision}, which is not a decision of the format")
+        yield (f"the decision of the review is {decision}, which the format does not define")
     elif review.get("type") in (None, "wicket") and decision != "technical failure":
         stands = (decision == "upheld") == (by == innings.bowling_team)
         out = any(wicket.kind not in NOT_THE_BOWLERS for wicket in ball.wickets)
@@ -521,16 +522,16 @@ def _wrong_replacements(
         if kind == "role":
             expected = {"bowler": (ball.bowler.name,), "batter": _pair(ball)}.get(role or "", ())
             if name not in expected:
-                yield f"{name} comes in as {role}, but is not the {role} of the ball"
+                yield f"{name} comes in as {role}, but is not the {role} on this ball"
             continue
         if team not in (scan.innings.batting_team, scan.innings.bowling_team):
-            yield f"{name} comes in for {team}, which is not a side of this match"
+            yield f"{name} replaces a player of {team}, which is not a side of this match"
         squad = case.squads.get(team or "", frozenset((name, out)))
         for player in filter(None, (name, out)):
             if player not in squad:
                 yield f"{player} takes part in a replacement, but is not in the squad of {team}"
         if out is not None and _plays_on(case, scan, ball, out):
-            yield f"{out} was replaced, but plays on"
+            yield f"{out} was replaced, but continues to play"
 
 
 def _plays_on(case: Case, scan: InningsScan, ball: Delivery, player: str) -> bool:
@@ -553,7 +554,9 @@ def _runs(_case: Case, scan: InningsScan) -> Iterator[Finding]:
         elif kinds & {"byes", "legbyes"} and (runs or {"byes", "legbyes"} <= kinds):
             yield Finding("byes are combined with other runs", ball)
         if ball.non_boundary and runs not in (4, 6):
-            yield Finding(f"non_boundary is stated for {count(runs, 'run')} off the bat", ball)
+            yield Finding(
+                f"non_boundary is set for a ball with {count(runs, 'run')} off the bat", ball
+            )
         if 0 < ball.extras.get("penalty", 5) < 5:
             yield Finding(f"{ball.extras['penalty']} penalty runs", ball)
 
@@ -612,16 +615,16 @@ BALL_FIELDS: Final[dict[str, tuple[str, ...]]] = {
     "replacements": ("replacements",),
     "review": ("reviews",),
 }
-"""For each field of a ball, the kinds of doubt that contradict the field."""
+"""Maps each field of a ball to the kinds of doubt that contradict the field."""
 
 _ADDS_UP = frozenset({"label", "actual_delivery", "runs.extras", "runs.total"})
-"""Fields of a ball that follow from its other fields and from the other balls of the over."""
+"""Fields that follow from the other fields of the ball and from the other balls of the over."""
 
 
 def _ball_statements(case: Case, kinds: set[str]) -> Iterator[StatedField]:
-    """Yield one statement for each field of `BALL_FIELDS`, about all balls together.
+    """Yield one statement for each field of `BALL_FIELDS`. Each statement covers all balls.
 
-    ``kinds`` holds the kinds of all doubts about the match.
+    ``kinds`` contains the kinds of all doubts about the match.
     """
     balls = sum([len(innings.deliveries) for innings in case.match.innings])
     wickets = fielders = all_run = 0
@@ -652,24 +655,25 @@ _FLAGS = frozenset({"toss.uncontested", "super_over", "declared", "forfeited"})
 """Fields whose only valid value is ``true``."""
 
 TWICE: Final = "twice"
-"""The kind of doubt for a field that the file states in two places with different values."""
+"""The kind of doubt for a field for which two places in the file state different values."""
 
 _PARTS = frozenset({"players", "officials", "supersubs"})
 """JSON objects whose keys are names of teams or roles."""
 
 
 _Field = tuple[str, str, str, Any]
-"""A field's name, the pattern of its name, a part of the name, and the field's value.
+"""A tuple of four items: the field's name, the pattern of the name, a part of the name, and the
+field's value.
 
-The part is the text that matches ``*`` in the pattern; if the pattern has no ``*``, it is the last
-key of the name.
+The third item is the text that matches ``*`` in the pattern. If the pattern has no ``*``, the third
+item is the last key of the name.
 """
 
 
 def _add_leaves(fields: list[_Field], prefix: str, pattern: str, part: str, node: Json) -> None:
-    """Add all fields inside a JSON object to ``fields``.
+    """Add every field inside a JSON object to ``fields``, unless the value is empty.
 
-    The part of each field is ``part``; if ``part`` is empty, it is the field's key.
+    The third item of each new field is ``part``, or the field's key if ``part`` is empty.
     """
     for key, value in node.items():
         if value is None or value == "":
@@ -694,7 +698,7 @@ def _stated_fields(case: Case) -> list[_Field]:
 
 
 def _judge(case: Case, pattern: str, part: str, value: Any) -> tuple[str, Verdict]:
-    """Return the kind of doubt to report on a contradiction, and the verdict on the value."""
+    """Return the kind of doubt that a contradiction would raise, and the verdict on the value."""
     if pattern not in WITNESSES:
         return "", Verdict(UNWITNESSED)
     kind, check = WITNESSES[pattern]
@@ -704,9 +708,9 @@ def _judge(case: Case, pattern: str, part: str, value: Any) -> tuple[str, Verdic
         if flag in _FLAGS and value is not True:
             answer = f"{flag} is {value}, but must be true"
     except StopIteration:
-        answer = "the file states a fact about an innings that it does not contain"
+        answer = "the file states a fact about an innings, but does not contain the innings"
     except (TypeError, ValueError, KeyError, AttributeError, IndexError):
-        answer = f"{pattern.rpartition('.')[2]} does not have the form that the format requires"
+        answer = f"{pattern.rpartition('.')[2]} does not have the required form"
     if isinstance(answer, str):
         answer = contradiction(answer)
     elif isinstance(answer, bool):
@@ -717,7 +721,7 @@ def _judge(case: Case, pattern: str, part: str, value: Any) -> tuple[str, Verdic
 def reconcile(case: Case) -> tuple[tuple[Doubt, ...], tuple[StatedField, ...]]:
     """Return every doubt about a match, and the status of every stated field.
 
-    Doubts that lead to refusal come first.
+    Doubts whose ``refused`` is true come first.
     """
     doubts = doubts_of(case)
     if doubts and doubts[0].refused:
@@ -751,9 +755,9 @@ def reconcile(case: Case) -> tuple[tuple[Doubt, ...], tuple[StatedField, ...]]:
 
 
 def _unstated(case: Case) -> Iterator[StatedField]:
-    """Yield the fields that are missing from the file but follow from the balls.
+    """Yield fields that the file does not state, with the values that the balls determine.
 
-    Fields that rain may have changed are left out.
+    A field is left out if rain may have changed its value.
     """
     if not case.stated.method_known:
         return

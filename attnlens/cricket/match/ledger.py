@@ -1,9 +1,9 @@
-"""Compute everything that follows from the deliveries of a match by the rules of a scorebook.
+"""Compute scorecards, results and other scorebook figures from the deliveries of a match.
 
-A wide does not count as a ball faced, either for the batter or for the partnership; a no-ball does.
-A bowler is charged with runs off the bat, wides and no-balls, but not with byes, leg byes or
-penalty runs. Run outs and retirements are not credited to the bowler. All pages, stories and
-prompts use the figures computed here.
+A no-ball counts as a ball faced by the batter and by the partnership. A wide does not count as a
+ball faced. A bowler is charged with runs off the bat, wides and no-balls, but not with byes, leg
+byes or penalty runs. Run outs and retirements are not credited to the bowler. All pages, stories
+and prompts use these figures.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ _HOW_OUT: Final = {
     "stumped": ("st {fielders} b {bowler}", "stumped b {bowler}"),
     "hit wicket": ("hit wicket b {bowler}",) * 2,
 }
-"""For each kind of dismissal, the scorecard notation if the fielders are named, and the notation if
-they are not. Other kinds are written by their names.
+"""Maps each kind of dismissal to two scorecard notations: with the names of the fielders, and
+without these names. For other kinds, see `how_out`.
 """
 
 
@@ -93,7 +93,7 @@ def balls_left(match: Match, innings: Innings, ball: Delivery) -> int | None:
 
 
 def _bowled_of_over(innings: Innings, ball: Delivery) -> int:
-    """Return the number of legal balls in the delivery's over that come before the delivery."""
+    """Return how many legal balls of the same over were bowled before the delivery."""
     past = reversed(innings.deliveries[: ball.index - 1])
     return sum(earlier.is_legal for earlier in takewhile(lambda b: b.over == ball.over, past))
 
@@ -103,7 +103,7 @@ class Progress:
     """The progress and the run rate of an innings before a delivery.
 
     Attributes:
-        bowled: for example ``15.3 overs``, or ``78 balls`` in The Hundred.
+        bowled: the length of the innings so far: ``15.3 overs``, or ``78 balls`` in The Hundred.
         left: the number of legal balls left; ``None`` if there is no limit.
         required: the runs needed to win; ``None`` if the innings has no target.
         required_rate: the runs required per over; ``None`` if no ball is left or if the innings has
@@ -144,8 +144,8 @@ def rate_unit(balls_per_over: int) -> str:
 def phase_before(match: Match, innings: Innings, ball: Delivery) -> Phase | None:
     """Return the phase of a ball, or ``None`` in a super over or an innings without phases.
 
-    The powerplays are read from the file. If the file has none, the first 30% of the innings is the
-    powerplay (25% in The Hundred). The last quarter of the innings is the death overs.
+    The powerplays are read from the file. If the file states no powerplay, the first 30% of the
+    innings is the powerplay (25% in The Hundred). The death overs are the last quarter.
 
     Only innings of at most 120 balls have phases.
     """
@@ -216,12 +216,12 @@ class Bowling:
 
     @property
     def spell(self) -> str:
-        """How much the bowler has bowled, as a scorer writes it: overs, or balls in The Hundred."""
+        """The number of overs that were bowled, or the number of balls in The Hundred."""
         return str(self.legal_balls) if counts_balls(self.balls_per_over) else self.overs
 
     @property
     def economy(self) -> float | None:
-        """Runs conceded per over of the match's length; ``None`` before the first legal ball."""
+        """Runs conceded per over (or per five balls); ``None`` before the first legal ball."""
         balls = self.legal_balls
         return self.balls_per_over * self.runs / balls if balls else None
 
@@ -237,7 +237,7 @@ class Bowling:
 
 @dataclass(frozen=True)
 class Fall:
-    """The fall of a wicket: its number, the score after it, the batter, the kind and the ball."""
+    """The fall of a wicket. ``score`` is the total after the ball on which the wicket fell."""
 
     wicket: int
     score: int
@@ -301,7 +301,7 @@ class Total(NamedTuple):
     Attributes:
         rows: the positions of the deliveries in the innings, from 0.
         runs: runs off the bat for a batter, charged runs for a bowler, and all runs for an over.
-        wickets: the times a batter was out, the wickets credited to a bowler, or all wickets of an
+        wickets: how often a batter was out, the wickets credited to a bowler, or all wickets of an
             over.
     """
 
@@ -362,7 +362,7 @@ def against(balls: Iterable[Delivery], opponent: Literal["batter", "bowler"]) ->
 
 
 def charged_runs(ball: Delivery) -> int:
-    """Return the runs that a ball costs its bowler: runs off the bat, wides and no-balls."""
+    """Return the runs of a ball that are charged to the bowler: bat, wides and no-balls."""
     return int(ball.runs_batter + ball.extras.get("wides", 0) + ball.extras.get("noballs", 0))
 
 
@@ -427,19 +427,18 @@ def card_data(match: Match, card: Card) -> Json:
 
 @dataclass(frozen=True, slots=True)
 class DerivedResult:
-    """The winner that the balls show (``None`` for a tie), and the margin ``{"runs": 11}``."""
+    """The winner according to the balls (``None`` for a tie), and the margin: ``{"runs": 11}``."""
 
     winner: str | None
     by: Facts
 
 
 def derived_result(match: Match) -> DerivedResult | None:
-    """Return the result that follows from the balls of two innings; ``None`` if they do not decide
-    it.
+    """Return the result that follows from the balls, or ``None`` if they do not decide the match.
 
-    The balls do not decide the match in these cases: there is no second innings or no limit of
-    overs; an innings ended early; a chase stopped below the target set by a rain rule; the target
-    was set during the chase.
+    The balls do not decide the match in these cases: the match does not consist of one innings of
+    each side; the number of overs is unlimited; the target was set during the chase; the file
+    states a method such as D/L but no target; the chase ended early, below the target.
     """
     main = [innings for innings in match.innings if not innings.super_over]
     if len(main) != 2 or main[0].batting_team == main[1].batting_team or not main[1].deliveries:
@@ -489,14 +488,13 @@ def innings_complete(match: Match, innings: Innings) -> bool:
 
 
 def outcome_of(match: Match) -> Facts:
-    """Return the stated outcome.
+    """Return the stated outcome of a match.
 
-    If it is missing or contradicted, return the outcome that the balls show.
-
-    The result is empty if the balls do not decide the match.
+    If the outcome is missing or contradicted, return the outcome that the balls show. The outcome
+    is empty if the balls do not decide the match.
     """
-    # If the file has no result, `statements` has ``outcome.winner`` only if the format would name a
-    # rain rule. Otherwise rain may have decided the match.
+    # Rain may have decided a match whose file has no result. `statements` contains
+    # ``outcome.winner`` only if such a file would name the rain rule.
     derives_winner = any(each.field == "outcome.winner" for each in match.statements)
     if not match.contradicts("outcome") and (match.outcome or not derives_winner):
         return match.outcome
@@ -528,8 +526,8 @@ def outcome_words(outcome: Facts) -> str | None:
 def result_sentence(match: Match) -> str | None:
     """Return the result in words; ``None`` if neither the file nor the balls give a result.
 
-    If the balls contradict the stated result, the sentence says that the result comes from the
-    file, and adds the result that the balls show.
+    If the balls contradict the stated result, the sentence attributes this result to the file. The
+    sentence then adds the result that the balls show.
     """
     stated, by_balls = outcome_words(match.outcome), outcome_words(outcome_of(match))
     if stated is None:
@@ -540,14 +538,18 @@ def result_sentence(match: Match) -> str | None:
             stated = stated.replace(won, attributed(match, won, f"outcome.{key}"))
         return attributed(match, stated, "outcome.winner", "outcome.result")
     if by_balls is not None and by_balls != stated:
-        return f"the file says {stated}; its balls show {by_balls}"
+        return f"the file says {stated}; the balls show {by_balls}"
     batted = sum(bool(side.deliveries) and not side.super_over for side in match.innings)
-    missing = ("it has no ball", "its balls do not show a second innings", "its balls do not")
+    missing = (
+        "the file has no balls",
+        "the balls do not show a second innings",
+        "the balls contradict this result",
+    )
     return f"the file says {stated}; {missing[min(batted, 2)]}"
 
 
 def attributed(match: Match, text: str, *fields: str) -> str:
-    """Return ``text``. If not all of ``fields`` are confirmed, put ``the file says`` before it."""
+    """Return ``text``, preceded by ``the file says`` if one of ``fields`` is not confirmed."""
     statuses = {statement.status for statement in match.statements if statement.field in fields}
     return text if statuses <= {DERIVED, AGREES} else f"the file says {text}"
 
@@ -569,10 +571,7 @@ def _player_data(player: Player) -> Json:
 
 
 def _figures(of: object, names: str) -> Json:
-    """Return the attributes whose names are in ``names``, separated by spaces in that text.
-
-    Fractions are rounded to two decimals.
-    """
+    """Return the attributes with these names. Fractions are rounded to two decimals."""
     values = {name: plain(getattr(of, name)) for name in names.split()}
     return {name: round(v, 2) if isinstance(v, float) else v for name, v in values.items()}
 
@@ -588,12 +587,12 @@ class ScorebookEntry:
     Attributes:
         batting, other, bowling: the scorecard lines of the batter, of the non-striker and of the
             bowler.
-        partnership_runs, partnership_balls: the partnership's runs, extras included, and its balls,
-            wides not included.
-        over_runs: the runs of this over so far.
-        latest: the last balls, oldest first, in the notation of `ball_sign`.
+        partnership_runs, partnership_balls: the runs (with extras) and the balls (without wides) of
+            the partnership.
+        over_runs: the runs scored so far in the current over.
+        latest: the previous balls in the notation of `ball_sign`. The oldest ball comes first.
         hat_trick: whether a wicket on this ball would complete the bowler's hat-trick.
-        free_hit: whether the ball is a free hit, as `free_hits` defines it.
+        free_hit: whether the ball is a free hit (see `free_hits`).
     """
 
     batting: Batting
@@ -657,7 +656,7 @@ def scorebook(innings: Innings) -> Iterator[ScorebookEntry]:
 
 
 def balls_bowled(innings: Innings, bowler: Player, before: int | None = None) -> int:
-    """Return the number of legal balls by a bowler.
+    """Return the number of legal balls that a bowler has bowled.
 
     If ``before`` is given, count only the balls before the delivery with that index.
     """
@@ -673,7 +672,7 @@ def scorebook_before(innings: Innings, ball: Delivery) -> ScorebookEntry:
 
 
 def ball_sign(ball: Delivery) -> str:
-    """Return a past ball in scorebook notation: ``4``, ``0``, ``1W``, ``wd``, ``nb4``, ``2lb``."""
+    """Return the scorebook notation of a ball: ``4``, ``0``, ``1W``, ``wd``, ``nb4``, ``2lb``."""
     runs = ball.runs_total
     if any(wicket.counts for wicket in ball.wickets):
         return "W" if not runs else f"{runs}W"

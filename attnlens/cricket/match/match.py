@@ -18,7 +18,7 @@ OUTCOME_INDEX: Final[dict[str, int]] = {name: position for position, name in enu
 
 
 class OutcomeNames(NamedTuple):
-    """A phrase for sentences, a word for ids, a label for figures, and synonyms of an outcome."""
+    """Names of an outcome: a phrase for sentences, a word for ids, a chart label, and synonyms."""
 
     words: str
     thing: str
@@ -53,7 +53,7 @@ OUTCOME_NAMES: Final[dict[str, OutcomeNames]] = {
 OUTCOME_BY_NAME: Final[dict[str, str]] = {
     form: code for code, names in OUTCOME_NAMES.items() for form in (names.noun, *names.synonyms)
 }
-"""The outcome code for each name that a text may use. The codes themselves are not keys."""
+"""Maps each outcome name that a text may contain to the outcome's code. The codes are not keys."""
 
 UNCOUNTED_WICKETS: Final[frozenset[str]] = frozenset({"retired hurt", "retired not out"})
 """Ways to leave the field that do not count as a wicket (Laws of Cricket, 25.4)."""
@@ -80,7 +80,7 @@ DISMISSALS: Final[frozenset[str]] = NOT_THE_BOWLERS | {
 
 
 BOWLERS_SHARE_OF_WICKETS: Final = 0.92
-"""The share of wickets in T20 cricket that are credited to the bowler."""
+"""The fraction of the wickets in T20 cricket that is credited to bowlers."""
 
 
 def classify(runs_batter: int, extras: Mapping[str, int], *, counted_wicket: bool) -> str:
@@ -161,7 +161,7 @@ def _frozen(value: Any) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """Convert facts and tuples to dictionaries and lists, for JSON; leave other values as is."""
+    """Return a value for JSON: `Facts` become dictionaries, and tuples become lists."""
     if isinstance(value, Facts):
         return value.plain()
     return list(map(plain, value)) if isinstance(value, tuple) else value
@@ -175,7 +175,7 @@ def _printable(text: str) -> str:
 class Player:
     """A player: the name as spelled in the file, and the registry id if it is known.
 
-    Players are compared by `key`, which is the id if there is one and the name otherwise.
+    To compare two players, compare their `key`: the id, or the name if there is no id.
     """
 
     name: str
@@ -207,29 +207,29 @@ class Wicket:
 
     @property
     def counts(self) -> bool:
-        """Whether this counts as a wicket: all kinds except retired hurt and retired not out."""
+        """Whether the dismissal counts as a wicket. Retired hurt and retired not out do not."""
         return self.kind not in UNCOUNTED_WICKETS
 
 
 class Delivery(NamedTuple):
     """One delivery, and the score before it was bowled.
 
-    A named tuple is created in a third of the time of a frozen dataclass. This saves a seventh of
-    the time for reading a file.
+    Creating a named tuple is three times as fast as creating a frozen dataclass. This reduces the
+    time for reading a file by one seventh.
 
     Attributes:
-        index: the position in the innings, from 1, with wides and no-balls counted.
+        index: the position in the innings, counted from 1; wides and no-balls count.
         over: the number of the over in the file, from 0.
         label: the file's name for the ball, as text (``"7.10"`` is not ``"7.1"``).
-        actual_delivery: the over and the legal ball, as on television; ``None`` if the file has too
-            little information to derive them.
-        runs_batter, runs_extras, runs_total: the runs off the bat, from extras, and in total.
-        extras: the runs by kind, with only the kinds that occurred: ``wides noballs byes legbyes
-            penalty``.
+        actual_delivery: the over and the number of the legal ball, as shown on television; ``None``
+            if the file does not determine these numbers.
+        runs_batter, runs_extras, runs_total: the runs off the bat, the extras, and their sum.
+        extras: the runs for each kind of extra that occurred. The kinds are ``wides noballs byes
+            legbyes penalty``.
         outcome: one of `attnlens.cricket.match.match.OUTCOMES`.
-        score_before: the runs of the innings before the delivery, including penalty runs already
-            awarded.
-        wickets_before, legal_balls_before: the numbers in this innings before the delivery.
+        score_before: the team's score before the delivery, including penalty runs already awarded.
+        wickets_before, legal_balls_before: how many wickets had fallen and how many legal balls had
+            been bowled before the delivery.
         non_boundary: whether the file says that the batters ran all the runs of a four or six;
             ``False`` in formats without this field.
     """
@@ -260,7 +260,7 @@ class Delivery(NamedTuple):
 
     @property
     def boundary(self) -> bool:
-        """Whether the batter hit a four or a six over or to the boundary, also off a no-ball."""
+        """Whether the batter hit a four or a six to or over the boundary. No-balls are included."""
         return self.runs_batter in (4, 6) and not self.non_boundary
 
     @property
@@ -271,11 +271,11 @@ class Delivery(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Powerplay:
-    """A powerplay that the file states: the balls on which the field was restricted.
+    """A powerplay that the file states: the balls with restrictions on the fielders.
 
     Attributes:
-        first, last: the first and the last ball, such as ``(0, 1)`` and ``(5, 10)``: the over and
-            the delivery in the over, as in labels.
+        first, last: the first and the last ball, such as ``(0, 1)`` and ``(5, 10)``. Each pair
+            contains the over and the delivery in the over, as in a label.
         kind: ``mandatory``, ``batting`` or ``fielding``.
     """
 
@@ -289,17 +289,17 @@ class Powerplay:
 
 
 class Doubt(NamedTuple):
-    """Something in a match that is impossible or hard to believe.
+    """An impossible or implausible event in a match.
 
     Attributes:
         kind: the name of the rule or of the check, such as a name in
             `attnlens.cricket.match.doubts.RULES`.
         problem: a sentence that describes the doubt.
-        innings, over, ball: the number of the innings from 1, the over, and the ball's label in the
+        innings, over, ball: the innings (counted from 1), the over, and the ball's label in the
             file.
         refused: whether the match is refused because of this doubt.
-        position: the ball's position in the match, from 1.
-        field: the stated field that cannot be true, as in `StatedField`.
+        position: the ball's position in the match, counted from 1.
+        field: the field whose stated value cannot be true, as in `StatedField`.
     """
 
     kind: str
@@ -312,7 +312,7 @@ class Doubt(NamedTuple):
     field: str | None = None
 
     def __str__(self) -> str:
-        """Return the location of the doubt, followed by the sentence that describes it."""
+        """Return the location of the doubt, followed by ``problem``."""
         if self.innings is None:
             return self.problem
         return f"innings {self.innings}{f', ball {self.ball}' if self.ball else ''}: {self.problem}"
@@ -325,19 +325,20 @@ UNWITNESSED: Final = "unwitnessed"
 
 
 class StatedField(NamedTuple):
-    """A field that a file states about its match, and what the rest of the file says about that
-    field.
+    """A stated value of a field, and whether the rest of the file confirms the value.
 
     Attributes:
         field: the path in Cricsheet JSON without ``info``, with innings numbered from 1:
             ``outcome.by.wickets``, ``innings.2.target.runs``. A field of the balls is written
             ``deliveries.wickets.kind``.
-        stated: the stated value, or ``None`` if the file has none. For a field of the balls, the
-            number of balls that state it.
-        derived: the value that follows from the rest of the file, or ``None`` if none follows.
-        status: ``derived`` if the balls determine the value, and the file states the same value or
-            none; ``agrees`` if another statement confirms it; ``contradicts`` if it is inconsistent
-            with the balls or with another statement; ``unwitnessed`` otherwise.
+        stated: the stated value, or ``None`` if the file states no value. For a field of the balls,
+            this is the number of balls with the field.
+        derived: the value that follows from the rest of the file. ``None`` if the rest of the file
+            does not determine the value.
+        status: ``derived`` means that the balls determine the value, and that the file states the
+            same value or no value. ``agrees`` means that another statement confirms the value.
+            ``contradicts`` means that the value is impossible, or that the value is inconsistent
+            with the balls or with another statement. All other fields are ``unwitnessed``.
     """
 
     field: str
@@ -351,17 +352,18 @@ class Innings:
     """One side's innings.
 
     Attributes:
-        number: from 1; super overs are numbered from 3 in a limited-overs match.
-        target: the runs needed to win; ``None`` if there is no target or it is unknown.
+        number: 1 for the first innings. In a limited-overs match, the first super over has number
+            3.
+        target: the runs needed to win; ``None`` if the target is unknown or does not exist.
         target_balls: the number of legal balls in which the chasing side must reach the target.
         penalty_runs: runs awarded outside any delivery, ``{"pre": 0, "post": 5}``.
-        declared: whether the side declared; ``None`` if the format does not state it.
-        set_later: the target in the file, ``{"runs": 44, "balls": 44}``, if it was set after the
-            chase began. In that case ``target`` and ``target_balls`` are those of a match without
-            rain.
+        declared: whether the side declared; ``None`` if the format does not record declarations.
+        set_later: a target that was set after the chase began, such as ``{"runs": 44, "balls":
+            44}``. ``target`` and ``target_balls`` always contain the target that was set before the
+            chase.
         powerplays: the powerplays in order; empty if the file has none.
-        miscounted: the overs that the umpires miscounted according to the file, and the number of
-            legal balls in each.
+        miscounted: pairs of an over that the umpires miscounted and the number of legal balls in
+            the over, as stated by the file.
     """
 
     number: int
@@ -375,7 +377,7 @@ class Innings:
     declared: bool | None
     balls_per_over: int = 6
     set_later: Facts = field(default_factory=Facts)
-    # Only JSON states these, so they are ignored when two files of the same match are compared.
+    # Only JSON has these fields, so they are ignored when two files of one match are compared.
     powerplays: tuple[Powerplay, ...] = field(default=(), compare=False)
     miscounted: tuple[tuple[int, int], ...] = field(default=(), compare=False)
 
@@ -427,15 +429,15 @@ class Match:
 
     Attributes:
         match_id: the id stated in the file, or the stem of the file's name.
-        match_type: ``T20 IT20 ODI ODM Test MDM``, or ``None`` if unknown.
+        match_type: one of ``T20 IT20 ODI ODM Test MDM``, or ``None`` if unknown.
         overs: the number of overs for each side; ``None`` in unlimited cricket.
         teams: the two sides, in the order of the file.
-        source: the path that the match was read from, for messages.
-        notes: facts that the format lacks, oddities, corrections, and every doubt.
-        players: the squads, as a mapping from team to names, if the format has them.
+        source: the path of the match file, for messages.
+        notes: sentences about missing facts, oddities, corrections and doubts.
+        players: a mapping from each team to the names in its squad, if the format has squads.
         team_type: ``international`` or ``club``, if the format states it.
-        doubts: what is hard to believe, and where.
-        statements: every field that the file states, and whether the rest of the file confirms it.
+        doubts: implausible events, with their locations.
+        statements: every stated field, and whether the rest of the file confirms the field.
     """
 
     match_id: str
@@ -454,8 +456,8 @@ class Match:
     innings: tuple[Innings, ...]
     source: str
     notes: tuple[str, ...] = ()
-    # Only some formats state these, and no ball does, so they are ignored when two files of the
-    # same match are compared.
+    # Only some formats have these fields, so they are ignored when two files of one match are
+    # compared.
     players: Facts = field(default_factory=Facts, compare=False)
     team_type: str | None = field(default=None, compare=False)
     doubts: tuple[Doubt, ...] = field(default=(), compare=False)
@@ -463,11 +465,11 @@ class Match:
 
     @property
     def date(self) -> datetime.date | None:
-        """The first day, or ``None`` if the file has no date."""
+        """The first day of the match, or ``None`` if the file has no date."""
         return self.dates[0] if self.dates else None
 
     def contradicts(self, prefix: str) -> bool:
-        """Return whether a field, such as ``outcome``, or a field in it is contradicted."""
+        """Return whether a field (such as ``outcome``) or one of its subfields is contradicted."""
         return any(
             statement.status == CONTRADICTS and f"{statement.field}.".startswith(f"{prefix}.")
             for statement in self.statements
@@ -475,7 +477,7 @@ class Match:
 
     @property
     def content(self) -> str:
-        """A text of every field except the source and the statements.
+        """A text that contains every field except the source and the statements.
 
         Two files with the same content give the same text.
         """

@@ -1,7 +1,7 @@
-"""Ways to name a ball or a player, including the ball not yet bowled.
+"""Find a player or a ball by name. The next ball of an innings also has a name.
 
-A ball is identified by its innings and by its position in the innings, from 1, with wides and
-no-balls counted. Every other notation is converted to that position.
+A ball is identified by its innings and its position in the innings. Positions start at 1 and count
+wides and no-balls. Every other notation is converted to a position.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ _MAX_CANDIDATES = 8
 
 @dataclass(frozen=True, slots=True)
 class BallReference:
-    """A reference to a ball: the number of its innings, and its position in the innings, from 1.
+    """A reference to a ball: the innings and the position in the innings, both counted from 1.
 
-    The position after the last ball refers to the ball not yet bowled.
+    The position after the last ball refers to the ball that will be bowled next.
     """
 
     innings: int
@@ -50,8 +50,8 @@ class BallReference:
 
 
 @contextmanager
-def balls_of(path: str | None, remedy: str = f"name the ball as {GRAMMAR}") -> Iterator[None]:
-    """Add the path to a `BallNotFoundError` that the block raises, and a remedy if it has none."""
+def balls_of(path: str | None, remedy: str = f"write the ball as {GRAMMAR}") -> Iterator[None]:
+    """Add the path to a `BallNotFoundError` from the block, and a remedy if the error has none."""
     try:
         yield
     except BallNotFoundError as error:
@@ -59,14 +59,15 @@ def balls_of(path: str | None, remedy: str = f"name the ball as {GRAMMAR}") -> I
 
 
 def find_ball(match: Match, ball: str | int, innings: int | None = None) -> BallReference:
-    """Return the ball that a name refers to.
+    """Return a reference to the ball with this name.
 
     Args:
-        ball: ``47`` (the 47th delivery, wides and no-balls included), ``-1`` or ``last``, ``next``,
-            ``7.4`` (the file's label, as text), ``legal:47`` or ``legal:7.4`` (counted in legal
-            balls, as on television). The prefix ``2:`` selects the innings.
-        innings: the innings to use if the name has no prefix. If ``None``, `default_innings`
-            chooses it.
+        ball: ``47`` is the 47th delivery (wides and no-balls count). ``last`` and ``-1`` are the
+            last ball. ``next`` is the ball after the last ball. ``7.4`` is a label in the file, as
+            text. ``legal:47`` and ``legal:7.4`` count only legal balls, as on television. The
+            prefix ``2:`` selects innings 2.
+        innings: the innings of a name without a prefix. If ``None``, `default_innings` chooses the
+            innings.
 
     Raises:
         BallNotFoundError: there is no such ball or innings, the name is not understood, or several
@@ -91,7 +92,7 @@ def find_ball(match: Match, ball: str | int, innings: int | None = None) -> Ball
 
 
 def default_innings(match: Match, name: str) -> int:
-    """Return the innings of a name without a prefix: the last for ``next``, otherwise the first."""
+    """Return the default innings: the last innings for ``next``, the first for every other name."""
     return match.innings[-1].number if name == "next" and match.innings else 1
 
 
@@ -99,7 +100,7 @@ def innings_numbered(match: Match, number: int) -> Innings:
     """Return the innings with this number.
 
     Raises:
-        BallNotFoundError: the match has no such innings; the message lists its innings.
+        BallNotFoundError: the match has no such innings; the message lists the existing innings.
     """
     names = []
     for innings in match.innings:
@@ -127,7 +128,7 @@ def _index(innings: Innings, text: str) -> int:
     row = position + len(balls) if position < 0 else position - 1
     if not 0 <= row < len(balls):
         unbowled_is_meant = not legal and row == len(balls)
-        remedy = "name the ball not yet bowled `next`" if unbowled_is_meant else None
+        remedy = "write `next` for the next ball" if unbowled_is_meant else None
         raise _absent(innings, f"{'legal ball' if legal else 'delivery'} {name}", remedy)
     return balls[row]
 
@@ -148,9 +149,9 @@ def _only(innings: Innings, name: str, balls: Sequence[Delivery]) -> int:
             f"{count(ball.runs_total, 'run')})"
             for ball in balls[:_MAX_CANDIDATES]
         )
-        problem = f"{name} names {len(balls)} deliveries of innings {innings.number}"
+        problem = f"{name} belongs to {len(balls)} deliveries of innings {innings.number}"
         raise BallNotFoundError(
-            f"{problem}: {candidates}", remedy="name one of them by its position"
+            f"{problem}: {candidates}", remedy="give the position of one delivery instead"
         )
     return balls[0].index
 
@@ -166,10 +167,9 @@ def _absent(innings: Innings, name: str, remedy: str | None = None) -> BallNotFo
 
 
 def echo(match: Match, reference: BallReference) -> str:
-    """Return one line that identifies a ball in every way of counting.
+    """Return one line that states the position, the label and the legal-ball number of a ball.
 
-    A wide or no-ball has no legal-ball number of its own. The line gives the number of the legal
-    ball that follows it.
+    For a wide or no-ball, the line contains the number of the next legal ball.
 
     Raises:
         BallNotFoundError: the match has no such ball.
@@ -210,13 +210,13 @@ def people_of(match: Match) -> list[Player]:
 
 
 def find_players(name: str, *groups: Sequence[Player]) -> list[Player]:
-    """Return the players that a name may refer to, from the first group that has such players.
+    """Return the players whom a name may mean, from the first group with such players.
 
     Case is ignored.
 
-    In each group, three ways to match are tried in order: the full name or the id is the same; the
-    name contains the text; the surname and the first initial are the same, so that ``Rohit Sharma``
-    finds RG Sharma.
+    In each group, three searches are tried in this order: players whose full name or id is the
+    text; players whose name contains the text; players with the same surname and first initial (so
+    that ``Rohit Sharma`` finds RG Sharma).
     """
     sought = " ".join(name.split()).casefold()
     initialled = _initial_and_surname(sought)
@@ -241,10 +241,9 @@ def ordinal(number: int) -> str:
 
 
 def hint(match: Match, text: str, reference: BallReference) -> str | None:
-    """Return a warning if a label such as ``7.4`` means one ball in the file and another on
-    television.
+    """Warn if a label such as ``7.4`` means one ball in the file and another ball on television.
 
-    The result is ``None`` if both mean the same ball, or if ``text`` is not a label.
+    Return ``None`` if the label means the same ball in both, or if ``text`` is not a label.
     """
     written = text.strip().lower()
     prefix = _INNINGS_PREFIX.fullmatch(written)
@@ -272,7 +271,7 @@ def over_ended(innings: Innings, last: Delivery) -> bool:
 def unbowled(
     innings: Innings, batter: Player = _NOBODY, other: Player = _NOBODY, bowler: Player = _NOBODY
 ) -> Delivery:
-    """Return the ball that will follow the last ball of ``innings``, with the score before it."""
+    """Return the ball that follows the last ball of ``innings``, with the current score."""
     over, of_over = 0, []
     score = innings.penalty_runs.get("pre", 0)
     if innings.deliveries:
@@ -304,26 +303,26 @@ def unbowled(
 def with_next_ball(
     match: Match, number: int, *, batter: Player | None = None, bowler: Player | None = None
 ) -> Match:
-    """Return the match with the ball not yet bowled as the last delivery of an innings.
+    """Return the match with the next ball added at the end of an innings.
 
-    The batters can be derived from the last ball: from the runs that were run, and from the change
-    of ends after an over. A new batter and the bowler of a new over must be given, because no file
-    states them in advance.
+    The last ball determines the batters: they change ends after an odd number of runs and after an
+    over. A new batter and the bowler of a new over must be given, because no file names these
+    players in advance.
 
     Args:
-        number: the number of the innings.
-        batter, bowler: the batter on strike and the bowler; needed if the last ball does not
-            determine them.
+        number: the innings, counted from 1.
+        batter, bowler: the batter on strike and the bowler. A player must be given if the last ball
+            does not determine this player.
 
     Raises:
-        BallNotFoundError: the innings is over, or it has not begun and no players are given.
+        BallNotFoundError: the innings is over, or the match does not have this innings.
         InputError: a batter or bowler must be given, or the given player may not bat or bowl.
     """
     innings = innings_numbered(match, number)
     reason = why_no_more(match, innings)
     if reason is not None:
         raise BallNotFoundError(
-            f"innings {number} has no next ball: {reason}", remedy="name a ball that was bowled"
+            f"innings {number} has no next ball: {reason}", remedy="choose a ball that was bowled"
         )
     last = innings.deliveries[-1] if innings.deliveries else None
     striker, other = (None, None) if last is None else at_the_crease(innings, last)
@@ -341,7 +340,7 @@ def with_next_ball(
     bowling = bowler or (last.bowler if last and same_over else None)
     if bowling is None:
         raise InputError(
-            "the next ball begins an over, and the file does not name its bowler",
+            "the next ball begins an over, and the file does not name the bowler",
             remedy="name the bowler",
         )
     _refuse_impossible(innings, facing, bowling)
@@ -369,12 +368,12 @@ def _refuse_bowler(match: Match, innings: Innings, ball: Delivery) -> None:
     remedy, bowler = "name another bowler", ball.bowler
     before = {past.bowler.key for past in innings.deliveries if past.over == ball.over - 1}
     if bowler.key in before and match.balls_per_over != BALLS_PER_OVER_OF_THE_HUNDRED:
-        raise InputError(f"{bowler} also bowled the over before", remedy=remedy)
+        raise InputError(f"{bowler} also bowled the previous over", remedy=remedy)
     quota = quota_of(match, innings)
     bowled = balls_bowled(innings, bowler)
     if quota is not None and bowled >= -(-quota // BOWLERS_SHARE):
         raise InputError(
-            f"{bowler} has already bowled {bowled} balls, the most that a bowler may bowl",
+            f"{bowler} has already bowled {bowled} balls, and may not bowl more",
             remedy=remedy,
         )
 
@@ -394,18 +393,14 @@ def why_over(match: Match, innings: Innings) -> str | None:
 
 
 def why_no_more(match: Match, innings: Innings) -> str | None:
-    """Return why no ball can follow: the reason that `why_over` gives, or that the innings was
-    ended early.
-    """
+    """Return the reason why the innings has ended, or ``None`` if the innings can continue."""
     reason = why_over(match, innings)
     if reason is not None:
         return reason
     if innings.set_later:
-        return "the innings had ended, because its target was set afterwards"
+        return "the innings had already ended when its target was set"
     later = [side for side in match.innings if side.number > innings.number and side.deliveries]
-    return (
-        f"the innings had ended, because innings {later[0].number} came after it" if later else None
-    )
+    return f"the innings is over, because innings {later[0].number} has begun" if later else None
 
 
 def changed_ends(ball: Delivery) -> bool:
@@ -417,7 +412,7 @@ def changed_ends(ball: Delivery) -> bool:
 
 
 def at_the_crease(innings: Innings, last: Delivery) -> tuple[Player | None, Player | None]:
-    """Return the batter on strike and the other batter for the next ball; ``None`` is a new batter.
+    """Return the striker and the non-striker for the next ball; ``None`` stands for a new batter.
 
     After a wicket the new batter is assumed to be on strike, unless the over has ended.
     """

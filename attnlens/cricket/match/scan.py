@@ -1,9 +1,9 @@
-"""Prepare a match for the rules: its innings, the facts its file states, and the course of play.
+"""Prepare a match for two kinds of checks: of the balls, and of the facts that the file states.
 
 A witness is a function that compares a stated field with the rest of the file. The result is
-``derived`` if the balls determine the value, ``agrees`` if another statement confirms it,
-``unwitnessed`` if nothing can confirm it, and ``contradicts`` if it is inconsistent with the balls
-or with another statement.
+``derived`` if the balls determine the value, ``agrees`` if another statement confirms the value,
+and ``unwitnessed`` if nothing can confirm the value. The result is ``contradicts`` if the value is
+impossible, or if the value is inconsistent with the balls or with another statement.
 """
 
 from __future__ import annotations
@@ -29,15 +29,14 @@ from attnlens.cricket.match.match import (
 from attnlens.files import Json
 
 MAX_RUNS_OFF_THE_BAT: Final = 7
-"""If more runs than this are scored off the bat from one ball, a doubt is reported.
-
-Eight runs have been scored on rare occasions.
+"""If one ball has more runs off the bat than this number, a doubt is raised. Eight runs are
+possible, but rare.
 """
 
 RAIN_RULES: Final = frozenset({"D/L", "VJD"})
 """The values of ``outcome.method`` that name a rule for setting a new target.
 
-The other methods, such as ``Awarded``, do not decide a match by a target.
+With other methods, such as ``Awarded``, no target decides the match.
 """
 
 _UNKNOWN = UNKNOWN_PLAYER.name
@@ -47,7 +46,7 @@ _MAX_LISTED = 3
 
 @dataclass(slots=True)
 class Over:
-    """An over: its first ball, its bowlers in order, and its numbers of balls and legal balls."""
+    """An over. ``length`` counts all balls, and ``legal`` counts only the legal balls."""
 
     number: int
     first: Delivery
@@ -58,21 +57,23 @@ class Over:
 
 @dataclass(slots=True)
 class InningsScan:
-    """An innings, prepared for the rules. Players are identified by their names.
+    """An innings, prepared for the checks. Players are identified by their names.
 
     Attributes:
-        claims: the balls with a ``review`` or ``replacements`` by field, each with its value.
+        claims: maps ``review`` and ``replacements`` to pairs of a ball with this field and the
+            value of the field.
         substitutes: the fielders whom the file calls substitutes.
-        unnamed: the indices of balls that have a fielder without a name in the file.
-        odd_labels: a description of the labels that do not follow from the order of the balls.
-        pairs: for every pair of batters in turn, the ball before the pair's first ball, and the
-            pair's first ball.
+        unnamed: the indices of the balls with a fielder whom the file does not name.
+        odd_labels: a description of the labels that do not match the order of the balls.
+        pairs: an item for each new pair of batters: the last ball of the previous pair, and the
+            first ball of the new pair.
         swapped_ends: the balls on which both batters appear to be at the wrong end.
-        unusual_runs: the balls with extras, or with an implausible number of runs off the bat.
-        batters, bowlers: for each batter's name, the first ball of the batter's last pair; for each
-            bowler's name, the first ball of the bowler's first over.
+        unusual_runs: the balls with extras, with ``non_boundary``, or with more than
+            `MAX_RUNS_OFF_THE_BAT` runs off the bat.
+        batters: maps each batter's name to the first ball of the last pair with this batter.
+        bowlers: maps each bowler's name to the first ball of the bowler's first over.
         cut_short: whether the innings ended before the end of its last over.
-        surplus: the number of legal balls by which overs of the innings are too long, in total.
+        surplus: the number of extra legal balls in all overs that are too long.
     """
 
     innings: Innings
@@ -141,7 +142,7 @@ class InningsScan:
                 # batters.
                 if "penalty" in ball.extras or ball.extras.get("noballs", 0) > 1:
                     unclear_index = index + 1
-            # One of the runs of a wide or no-ball is not run by the batters.
+            # The batters do not run one of the runs of a wide or no-ball.
             crossed = (ball.runs_total - (not ball.is_legal)) % 2
             striker, non_striker = (away, batter) if crossed else (batter, away)
             before = ball
@@ -162,7 +163,7 @@ class InningsScan:
         """Return a description and a list of the overs with too many or too few legal balls.
 
         Args:
-            miscounted: the overs that the umpires miscounted according to the file.
+            miscounted: the overs that the file describes as miscounted by the umpires.
         """
         usual = self.innings.balls_per_over
         odd = [over for over in self.overs if over.legal != usual and over.number not in miscounted]
@@ -172,16 +173,16 @@ class InningsScan:
             f"over {over.number} has {over.legal}" for over in odd[:_MAX_OVERS_LISTED]
         )
         rest = len(odd) - _MAX_OVERS_LISTED
-        more = f" and {rest} more overs" if rest > 0 else ""
+        more = f", and {rest} more overs also differ" if rest > 0 else ""
         return (
-            f"{lengths} legal balls{more} instead of {usual} (overs as the file labels them)"
+            f"{lengths} legal balls instead of {usual}{more} (overs are numbered as in the file)"
         ), odd
 
     def may_be_miscounted(self, odd: list[Over]) -> bool:
         """Return whether the umpires may have miscounted these overs.
 
-        They may have if there are at most two, each with one ball too many or too few. Umpires
-        miscount about one over in seventy.
+        The overs may be miscounted if there are at most two, each with one ball too many or too
+        few. Umpires miscount about one over in seventy.
         """
         usual = self.innings.balls_per_over
         return len(odd) <= 2 and all(abs(over.legal - usual) == 1 for over in odd)
@@ -193,13 +194,13 @@ class Stated:
 
     Attributes:
         meta, info: the objects with these names in Cricsheet JSON.
-        innings: the innings by number, each without its overs.
-        second: for each field that the file states in two places, the second place and the value
-            there.
-        exact: whether the format has every field; only JSON does.
+        innings: maps the number of each innings to its JSON object, without the overs.
+        second: maps each field that the file states in two places to the second place and to the
+            value in that place.
+        exact: whether the format is JSON, which is the only format with every field.
         has_actual_delivery: whether the balls have an ``actual_delivery``.
         actual_delivery_since: the version of the format that introduced ``actual_delivery``.
-        method_known: whether the file would name a rain rule if one had been used.
+        method_known: whether the file would name a rain rule if a rain rule had been used.
     """
 
     meta: Json = field(default_factory=dict)
@@ -215,7 +216,7 @@ class Stated:
     def names_fielders(self) -> bool:
         """Whether the format records fielders.
 
-        CSV files record them since the version that introduced ``actual_delivery``.
+        CSV files name fielders only if their version of the format has ``actual_delivery``.
         """
         return self.exact or self.has_actual_delivery
 
@@ -232,7 +233,7 @@ class Stated:
 
 @dataclass(frozen=True)
 class Case:
-    """A match, prepared for the rules, and the facts that its file states.
+    """A match that is prepared for the checks, and the facts that its file states.
 
     Attributes:
         scans: the scan of each innings.
@@ -251,12 +252,12 @@ class Case:
 
     @cached_property
     def squads(self) -> dict[str, frozenset[str]]:
-        """The squads by team, without empty squads."""
+        """Maps each team to the squad. A team with an empty squad is left out."""
         return {team: frozenset(names) for team, names in self.match.players.items() if names}
 
     @cached_property
     def players_of(self) -> dict[str, set[str]]:
-        """For each team, the players who bat or bowl on some ball."""
+        """Maps each team to the set of players who bat or bowl."""
         names: dict[str, set[str]] = {}
         for scan in self.scans:
             for team, players in scan.by_team():
@@ -265,7 +266,7 @@ class Case:
 
     @cached_property
     def both_sides(self) -> set[str]:
-        """Names that are in both squads and play for both sides: two players with the same name."""
+        """Names that belong to two players: they are in both squads, and both players take part."""
         squads = list(self.squads.values())
         if len(squads) != 2 or squads[0].isdisjoint(squads[1]):
             return set()
@@ -290,13 +291,13 @@ class Case:
 
     @cached_property
     def officials(self) -> list[str]:
-        """Everyone with an official duty, in the order of the duties."""
+        """The names of all officials, in the order of the file."""
         duties = self.stated.object("officials").values()
         lists = [names for names in duties if isinstance(names, list)]
         return [name for names in lists for name in filter(_is_text, names)]
 
     def claims(self, key: str) -> int:
-        """Return the number of balls with a ``review``, or with ``replacements``."""
+        """Return the number of balls with the field ``key``: ``review`` or ``replacements``."""
         return sum([len(scan.claims[key]) for scan in self.scans])
 
     @cached_property
@@ -307,11 +308,11 @@ class Case:
 
     @cached_property
     def respelt(self) -> set[str]:
-        """Names in the table that the accompanying ``_info.csv`` spells differently.
+        """Names that are spelled differently in the table of balls and in the ``_info.csv``.
 
-        This is rare in Cricsheet's CSV2: ``A van der Merwe`` in the table is ``Adri van der Merwe``
-        in the info. The table's spelling is then missing from the registry, and the squad's
-        spelling is missing from the table.
+        Such names are rare in Cricsheet's CSV2. An example is ``A van der Merwe`` in the table and
+        ``Adri van der Merwe`` in the ``_info.csv``. The registry then lacks the first spelling, and
+        the table lacks the second spelling.
         """
         registry = self.stated.registry
         if self.stated.exact or not registry or not self.squads:
@@ -363,14 +364,14 @@ class Case:
 
     @property
     def target(self) -> int | None:
-        """The target in the file, for a match of two innings."""
+        """The target that the file states for the second innings, in a match of two innings."""
         chase = self.main[1].innings
         target: int | None = chase.set_later.get("runs", chase.target)
         return target
 
     @cached_property
     def play(self) -> Play | None:
-        """The course of the match; ``None`` if its balls cannot decide it."""
+        """The course of the match; ``None`` if the balls cannot decide the match."""
         if not self.has_two_sides:
             return None
         first, second = self.main
@@ -390,13 +391,13 @@ class Case:
 
 
 class Play(NamedTuple):
-    """The course of a match of two innings, as the balls show it.
+    """The course of a match of two innings, as shown by the balls.
 
     Attributes:
         to_beat: the score that the second side had to pass.
         full: whether the second side faced all its overs.
-        result: the result that the balls show; ``None`` if the second side did not pass that score,
-            was not all out and had overs left.
+        result: the result that the balls show; ``None`` if the chase ended early and did not pass
+            ``to_beat``.
     """
 
     first: InningsScan
@@ -421,7 +422,7 @@ def _is_text(value: object) -> bool:
 
 
 def changes_of(replacements: object) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield the kind (``match`` or ``role``) and the texts of each replacement before a ball."""
+    """Yield the kind (``match`` or ``role``) and the text fields of every replacement."""
     kinds = replacements if isinstance(replacements, dict) else {}
     for kind in ("match", "role"):
         changes = kinds.get(kind)
@@ -436,7 +437,7 @@ def _same_surname(name: str, other: str) -> bool:
 
 
 def _same_initials(name: str, other: str) -> bool:
-    """Return whether one of the spellings has all initials of the other."""
+    """Return whether one spelling contains all initials of the other spelling."""
     first, second = (
         {sign for word in text.split() for sign in (word if word.isupper() else word[:1])}
         for text in (name, other)
@@ -449,9 +450,9 @@ class Verdict(NamedTuple):
 
     Attributes:
         status: one of ``derived agrees contradicts unwitnessed``.
-        derived: the value that follows from the rest of the file, if one follows.
+        derived: the value that the rest of the file determines, or ``None``.
         problem: a sentence that describes a contradiction.
-        over: the over of a contradiction.
+        over: the over in which a contradiction occurs.
     """
 
     status: str
@@ -468,8 +469,8 @@ is true if another statement confirms the value.
 Check = Callable[[Case, Any, str], Answer]
 """The type of a witness: a function that compares a stated value with the rest of the file.
 
-The arguments are the `Case`, the value, and the part of the field's name that matches ``*`` in the
-field's pattern: the number of an innings, a team or a role.
+The arguments are the `Case`, the value, and a part of the field's name. The part matches ``*`` in
+the field's pattern. This part is the number of an innings, a team or a role.
 """
 
 NO_CLAIM: Final = frozenset({"meta.revision"})
@@ -477,10 +478,10 @@ NO_CLAIM: Final = frozenset({"meta.revision"})
 
 
 class Witnesses(dict[str, tuple[str, Check]]):
-    """A mapping from each field to the kind of doubt to report and to the field's witness.
+    """Maps each field to two values: the kind of doubt for a contradiction, and the witness.
 
-    The keys are paths in Cricsheet JSON without ``info``, in which ``*`` matches an innings'
-    number, a team or a role.
+    The keys are paths in Cricsheet JSON without ``info``. In a path, ``*`` matches the number of an
+    innings, a team or a role.
     """
 
     def of(self, kind: str, *patterns: str) -> Callable[[Check], Check]:
@@ -498,7 +499,7 @@ def contradiction(problem: str, derived: Any = None, over: int | None = None) ->
 
 
 def listing(items: Sequence[str], separator: str = ", ") -> str:
-    """Return the first few items as text, and the number of the remaining items."""
+    """Return a text with the first few items, followed by the number of further items."""
     rest = len(items) - _MAX_LISTED
     return separator.join(items[:_MAX_LISTED]) + (f" and {rest} more" if rest > 0 else "")
 

@@ -33,27 +33,28 @@ from attnlens.cricket.match.scan import (
 from attnlens.errors import count
 
 _NUMBERED_TYPES = frozenset({"T20", "ODI", "Test"})
-"""Match types whose internationals have numbers; an IT20 match has no official T20I status."""
+"""Match types in which every international has a number. An IT20 is not an official T20I."""
 
 _MAX_DAYS = {True: 3, False: 12}
-"""The most days between the first and the last day of a match, by whether its overs are limited."""
+"""The largest number of days from start to end. The key says whether overs are limited."""
 
 _FIRST_DAYS: Final = {
     "T20": datetime.date(2003, 6, 13),
     "IT20": datetime.date(2003, 6, 13),
     "ODI": datetime.date(1971, 1, 5),
 }
-"""The date of the first match ever played of each type."""
+"""The date of the first match of each type."""
 
 _SEASON = re.compile(r"([0-9]{4})(?:/([0-9]{2,4}))?")
 _SEASON_MONTHS = {False: range(1, 13), True: range(7, 20)}
 """The months of a season, counted from January of its first year.
 
-The key says whether the season spans two years; Cricsheet's seasons of that kind end before August.
+The key says whether the season spans two years. In Cricsheet, a season of two years ends before
+August.
 """
 
 _MIN_OVERS = 3
-"""The fewest overs from which the usual number of balls in an over can be inferred."""
+"""With fewer overs than this number, the usual number of balls in an over cannot be inferred."""
 
 _SQUAD_SIZES = range(10, 15)
 _IDS = re.compile(r"[0-9a-f]{8}(?: [0-9a-f]{8})*")
@@ -66,7 +67,9 @@ _METHODS = RAIN_RULES | {"Awarded", "Lost fewer wickets", "1st innings score"}
 _RESULTS = frozenset({"tie", "draw", "no result"})
 _POWERPLAY_TYPES = frozenset({"mandatory", "batting", "fielding"})
 _MAX_POWERPLAY_OVERS = {(20, 6): 6, (20, 5): 5}
-"""The most overs in a powerplay; the key is the overs for each side and the balls in an over."""
+"""Maps two numbers, the overs for each side and the balls in an over, to the largest number of
+overs in a powerplay.
+"""
 
 _LABEL = re.compile(r"([0-9]{1,3})\.([0-9]{1,2})")
 _MIN_PENALTY, _MAX_PENALTY = 5, 30
@@ -101,13 +104,13 @@ def _data_version(case: Case, value: Any, _part: str) -> Answer:
 def _created(case: Case, value: Any, _part: str) -> Answer:
     created, last = datetime.date.fromisoformat(value), max(case.match.dates, default=None)
     if last is not None and created < last - datetime.timedelta(days=1):
-        return f"the file was made on {created}, before the match of {last}"
+        return f"the file was made on {created}, before the match was played on {last}"
     return f"the file was made on {created}, in the future" if created > _tomorrow() else False
 
 
 @WITNESSES.of("file", "match_id")
 def _match_id(case: Case, value: Any, _part: str) -> Answer:
-    return compared(value, case.match.match_id, f"the info file is of match {value}", AGREES)
+    return compared(value, case.match.match_id, f"the info file belongs to match {value}", AGREES)
 
 
 @WITNESSES.of("missing", "missing")
@@ -130,7 +133,7 @@ def _match_type(case: Case, value: Any, _part: str) -> Answer:
     if "match_type_number" in info and value not in _NUMBERED_TYPES:
         return f"the type is {value}, but matches of this type have no match_type_number"
     if team_type == "club" and value in ("IT20", "ODI", "Test"):
-        return f"the type is {value}, an international, but the teams are clubs"
+        return f"the type is {value}, which is for internationals, but the teams are clubs"
     if team_type == "international" and value == "MDM":
         return "the type is MDM, but the teams are internationals, so the match is a Test"
     has_number = team_type == "international" and value in _NUMBERED_TYPES
@@ -144,7 +147,7 @@ def _type_number(case: Case, value: Any, _part: str) -> Answer:
     if type(value) is not int or value < 1:
         return f"match_type_number is {value}, but must be a whole number from 1"
     if case.match.team_type == "club":
-        return f"match_type_number is {value}, but matches of clubs have none"
+        return f"match_type_number is {value}, but club matches have no number"
     return False
 
 
@@ -181,7 +184,7 @@ def _gender(case: Case, value: Any, _part: str) -> Answer:
 def _overs(case: Case, value: Any, _part: str) -> Answer:
     match_type = case.match.match_type
     if match_type in UNLIMITED_TYPES:
-        return f"the file states {value} overs a side, but a {match_type} has no limit"
+        return f"the file states {value} overs a side, but a {match_type} has no limit of overs"
     if match_type in TWENTY_OVER_TYPES and value != 20:
         # A known error in Cricsheet's files, which the readers correct and note.
         slip = value == 50
@@ -202,7 +205,9 @@ def _balls_per_over(case: Case, value: Any, _part: str) -> Answer:
     if len(lengths) < _MIN_OVERS:
         return False
     usual = max(set(lengths), key=lengths.count)
-    return compared(value, usual, f"an over has {value} balls in the file, but most have {usual}")
+    return compared(
+        value, usual, f"the file states {value} balls an over, but most overs have {usual}"
+    )
 
 
 def _tomorrow() -> datetime.date:
@@ -218,12 +223,12 @@ def _dates(case: Case, _value: Any, _part: str) -> Answer:
     if list(dates) != sorted(set(dates)):
         return "the dates are not in order, or one date is repeated"
     if (last - first).days > _MAX_DAYS[case.limited]:
-        return f"it lasts from {first} to {last}"
+        return f"the match lasts from {first} to {last}, which is too long"
     if last > _tomorrow():
-        return f"its date is {last}, in the future"
+        return f"the date of the match is {last}, which is in the future"
     first_ever = _FIRST_DAYS.get(match.match_type or "", first)
     if first < first_ever:
-        return f"its date is {first}, but the first {match.match_type} was played on {first_ever}"
+        return f"the date is {first}, but the first {match.match_type} was played on {first_ever}"
     return bool(match.season)
 
 
@@ -232,16 +237,16 @@ def _season(case: Case, _value: Any, _part: str) -> Answer:
     match = case.match
     season = _SEASON.fullmatch(match.season or "")
     if season is None:
-        return f"its season is {match.season}, which is not one year or two"
+        return f"the season is {match.season}, which is neither one year nor two years"
     year, second = int(season[1]), season[2]
     if second is not None and int(second) % 100 != (year + 1) % 100:
-        return f"its season is {match.season}, which is not a year and the next year"
+        return f"the season is {match.season}, but the second year must follow the first year"
     if not match.dates:
         return False
     first = match.dates[0]
     month = 12 * (first.year - year) + first.month
     if month not in _SEASON_MONTHS[second is not None] and case.limited:
-        return f"its date is {first}, but its season is {match.season}"
+        return f"the date of the match is {first}, but the season is {match.season}"
     return True
 
 
@@ -257,11 +262,11 @@ def _event(case: Case, value: Any, _part: str) -> Answer:
 @WITNESSES.of("teams", "teams")
 def _teams(case: Case, value: Any, _part: str) -> Answer:
     if len(set(value)) != 2 or len(value) != 2:
-        return f"its teams are {', '.join(value)}"
+        return f"the teams are {', '.join(value)}, but a match has two teams"
     squads = case.stated.info.get("players", {})
     batting = {innings.batting_team for innings in case.match.innings}
     if strangers := (set(squads) | batting) - set(value):
-        return f"its teams are {', '.join(value)}, but {joined(strangers)} also appears in the file"
+        return f"the teams are {', '.join(value)}, but {joined(strangers)} also appears in the file"
     return bool(squads or len(batting) == 2)
 
 
@@ -331,8 +336,8 @@ def _player_of_match(case: Case, value: Any, _part: str) -> Answer:
     if strangers := set(value) - case.everybody:
         return f"{joined(strangers)} is player of the match, but is in neither squad"
     if case.outcome.get("result") == "no result":
-        return f"{joined(value)} is player of a match without a result"
-    return len(value) <= 2 or f"{len(value)} players are player of the match"
+        return f"{joined(value)} is player of the match, but the match has no result"
+    return len(value) <= 2 or f"{len(value)} players are named as player of the match"
 
 
 @WITNESSES.of("squad", "supersubs.*")
@@ -342,14 +347,14 @@ def _supersubs(case: Case, value: Any, team: str) -> Answer:
     if not case.squads:
         return False
     if value not in case.squads.get(team, ()):
-        return f"{value} is the supersub of {team}, but is not in its squad"
+        return f"{value} is the supersub of {team}, but is not in the squad"
     return True
 
 
 @WITNESSES.of("result", "bowl_out")
 def _bowl_out_balls(case: Case, value: Any, _part: str) -> Answer:
     if "bowl_out" not in case.outcome:
-        return "the file has a bowl-out, but its result names no winner of the bowl-out"
+        return "the file has a bowl-out, but does not name the winner of the bowl-out"
     return bool([attempt["outcome"] for attempt in value])
 
 
@@ -358,11 +363,11 @@ def _toss(case: Case, value: Any, _part: str) -> Answer:
     match, toss = case.match, case.match.toss
     winner, decision = toss.get("winner"), toss.get("decision")
     if value == decision and decision not in ("bat", "field"):
-        return f"the toss decision is {decision}, but must be to bat or to field"
+        return f"the toss decision is {decision}, but must be bat or field"
     if winner is not None and match.teams and winner not in match.teams:
         return f"{winner} won the toss, but did not play"
     if case.stated.names_fielders and (winner is None or decision is None):
-        return "the toss has only one of winner and decision"
+        return "the winner or the decision of the toss is missing"
     if not match.innings or winner not in match.teams or decision is None:
         return False
     bats = match.innings[0].batting_team
@@ -378,10 +383,10 @@ def _scores(case: Case) -> str:
 
 
 def _by_balls(case: Case, value: Any, derived: Any) -> Verdict:
-    """Return the verdict on a part of the stated result, given the value that the balls show."""
+    """Compare a part of the stated result with the value that the balls show."""
     if value == derived:
         return Verdict(DERIVED, value)
-    caution = "" if case.stated.exact else "; penalty runs may be missing from this format"
+    caution = "" if case.stated.exact else "; this format may lack penalty runs"
     stated, scores = outcome_words(case.match.outcome), _scores(case)
     return contradiction(
         f"the stated result, {stated}, does not follow from the balls ({scores}){caution}", derived
@@ -389,7 +394,7 @@ def _by_balls(case: Case, value: Any, derived: Any) -> Verdict:
 
 
 def _played_out(case: Case) -> str | None:
-    """Return a problem if the stated result needs two innings and the balls show fewer."""
+    """Return a problem if the stated result requires two innings, but the file contains fewer."""
     match, outcome = case.match, case.outcome
     if outcome.get("method") not in (None, *RAIN_RULES):
         return None
@@ -408,7 +413,7 @@ def _winner(case: Case, value: Any, _part: str) -> Answer:
         return f"{value} won the match, but did not play"
     for key in ("result", "eliminator", "bowl_out"):
         if key in outcome:
-            return f"the file states both a winner, {value}, and {key} {outcome[key]}"
+            return f"the file states the winner {value}, but also the {key} {outcome[key]}"
     if problem := _played_out(case):
         return problem
     if case.super_overs:
@@ -425,14 +430,14 @@ def _winner(case: Case, value: Any, _part: str) -> Answer:
     if play.result is not None or play.second.total == play.to_beat:
         return _by_balls(case, value, None)
     if outcome.get("method") is None:
-        # The chase stopped early, so only the side that batted first can have won, by runs.
+        # The chase ended early, so only the side that batted first can have won.
         won = by and value == play.first.innings.batting_team
         return False if won else _by_balls(case, value, None)
     return "wickets" in by and _by_balls(case, value, None)
 
 
 def _ahead_of_rain(play: Play, winner: str, outcome: Any) -> bool:
-    """Return whether the chasing side won by runs, since it was ahead when rain ended the chase."""
+    """Return whether the chasing side won by runs because it was ahead when rain ended play."""
     chase = play.second
     return bool(
         outcome.get("method") in RAIN_RULES
@@ -443,9 +448,10 @@ def _ahead_of_rain(play: Play, winner: str, outcome: Any) -> bool:
 
 
 def _is_final(play: Play) -> bool:
-    """Return whether the target is the score needed when rain ended the chase, as in most files.
+    """Return whether the stated target shows who won a chase that rain ended.
 
-    A few files state the target for the whole innings, from which the winner does not follow.
+    In most files, this target is the score that was needed when rain ended the chase. In a few
+    files, the target is for the whole innings and does not show who won.
     """
     return play.second.total > play.to_beat or play.full
 
@@ -462,15 +468,15 @@ def _margin(case: Case, value: Any, unit: str) -> Answer:
     outcome = case.outcome
     by = outcome.get("by", {})
     if "winner" not in outcome:
-        return f"the file states a margin, {value} {unit}, but no winner"
+        return f"the file states a margin of {value} {unit}, but no winner"
     if outcome.get("method") == "Awarded":
-        return f"the match was awarded, but the file states a margin, {value} {unit}"
+        return f"the match was awarded, but the file states a margin of {value} {unit}"
     if not case.limited:
         return _long_margin(case, value, unit)
     if len(by) > 1 or unit == "innings":
         return f"the file states a margin of {' and '.join(by)} in a match of one innings a side"
     if (unit == "wickets" and not 1 <= value <= ALL_OUT) or value < 1:
-        return f"the file states a margin of {value} {unit}"
+        return f"the file states an impossible margin of {value} {unit}"
     play = case.play
     if play is None:
         return _played_out(case) or False
@@ -502,19 +508,19 @@ def _long_margin(case: Case, value: Any, unit: str) -> Answer:
 @WITNESSES.of(RESULT, "outcome.result")
 def _stated_draw(case: Case, value: Any, _part: str) -> Answer:
     if value not in _RESULTS:
-        return f"the file states the result {value}, which is not a result of the format"
+        return f"the file states the result {value}, which the format does not define"
     if case.limited and value == "draw":
         return "the file states a draw, which is impossible in a match of limited overs"
     if value == "tie":
         return _tie(case, value)
     play = case.play
     if value == "no result" and case.super_overs:
-        return "the file states no result, but there is a super over"
+        return "the stated result is 'no result', but there is a super over"
     if value != "no result" or play is None or play.result is None:
         return False
     shows = f"{play.winner} won" if play.winner else "a tie"
     return contradiction(
-        "the file states no result, but its balls show that the match ended: "
+        "the stated result is 'no result', but the balls show that the match ended: "
         f"{shows} ({_scores(case)})",
         shows,
     )
@@ -525,7 +531,9 @@ def _tie(case: Case, value: Any) -> Answer:
         return problem
     if not case.limited:
         totals = set(case.totals.values())
-        return compared(len(totals), 1, f"the file states a tie ({_scores(case)})")
+        return compared(
+            len(totals), 1, f"the file states a tie, but the totals differ ({_scores(case)})"
+        )
     play = case.play
     if play is None:
         return False
@@ -533,12 +541,14 @@ def _tie(case: Case, value: Any) -> Answer:
         return _by_balls(case, value, play.winner)
     decider = _super_over_winner(case)
     if decider and not {"eliminator", "bowl_out"} & case.outcome.keys():
-        return contradiction(f"{decider} won the super over, but the result is a tie", decider)
+        return contradiction(
+            f"{decider} won the super over, but the file states only a tie", decider
+        )
     return Verdict(DERIVED, value)
 
 
 def _super_over_winner(case: Case) -> str | None:
-    """Return the team that won the last super over; ``None`` if there was none or it was tied."""
+    """Return the winner of the last super over; ``None`` after a tie or without a super over."""
     if len(case.super_overs) < 2:
         return None
     first, second = case.super_overs[-2:]
@@ -558,17 +568,19 @@ def _decider(case: Case, value: Any, key: str) -> Answer:
     if key == "bowl_out":
         return f"{value} won {means}, but there is a super over" if case.super_overs else False
     if len(case.super_overs) < 2:
-        return f"{value} won {means}, but the balls show none" if case.stated.exact else False
+        return f"{value} won {means}, but the balls do not show it" if case.stated.exact else False
     derived = _super_over_winner(case)
     if derived is None:
         return False  # the number of boundaries decided the match
-    return compared(value, derived, f"{value} won {means} in the file, but {derived} by its balls")
+    return compared(
+        value, derived, f"the file says {value} won {means}, but the balls show that {derived} won"
+    )
 
 
 @WITNESSES.of(RESULT, "outcome.method")
 def _method(case: Case, value: Any, _part: str) -> Answer:
     if value not in _METHODS:
-        return f"the file states the method {value}, which is not a method of the format"
+        return f"the file states the method {value}, which the format does not define"
     if value not in RAIN_RULES or not case.has_two_sides:
         return False
     first, second = case.main
@@ -576,7 +588,7 @@ def _method(case: Case, value: Any, _part: str) -> Answer:
     full = (overs or 0) * second.innings.balls_per_over
     if target != first.total + 1 or not full or second.innings.target_balls != full:
         return target is not None
-    return f"the file states the method {value}, but target and overs are the same as without rain"
+    return f"the file states the method {value}, but the target and the overs were not changed"
 
 
 def _scan_of(case: Case, number: str) -> InningsScan:
@@ -596,7 +608,11 @@ def _target_runs(case: Case, value: Any, number: str) -> Answer:
     scan = _scan_of(case, number)
     if scan.innings.super_over:
         first = _scan_of(case, str(int(number) - 1))
-        return compared(value, first.total + 1, f"the target of the super over is {value}")
+        return compared(
+            value,
+            first.total + 1,
+            f"the target of the super over is {value}, not one more than the first side's score",
+        )
     if number != "2" or not case.has_two_sides:
         return False
     if scan.innings.set_later and "wickets" in case.outcome.get("by", {}):
@@ -608,8 +624,8 @@ def _target_runs(case: Case, value: Any, number: str) -> Answer:
     if outcome.get("method") is not None or not ("winner" in outcome or "tie" in outcome.values()):
         return False
     return contradiction(
-        f"the target is {value} in the file, but innings 1 made {made}, so the "
-        "target was revised, and the file does not say how",
+        f"the stated target is {value}, but the total of innings 1 is {made}; the file does not "
+        "say why the target was revised",
         made + 1,
     )
 
@@ -622,13 +638,13 @@ def _target_overs(case: Case, value: Any, number: str) -> Answer:
     innings = scan.innings
     if innings.super_over or not case.has_two_sides or number != "2":
         return False
-    usual, words = innings.balls_per_over, f"the target is to be made in {value} overs"
+    usual, words = innings.balls_per_over, f"the target must be reached in {value} overs"
     balls = innings.set_later.get("balls", innings.target_balls) or 0
     full = (match.overs or 0) * usual
     if full and balls > full:
-        return contradiction(f"{words}, but a side has {match.overs}", match.overs)
+        return contradiction(f"{words}, but a side has {match.overs} overs", match.overs)
     if len(scan.overs) * usual > balls + usual - 1 and not innings.set_later:
-        return contradiction(f"{words}, but the chase has {len(scan.overs)}", match.overs)
+        return contradiction(f"{words}, but the chase has {len(scan.overs)} overs", match.overs)
     outcome = case.outcome
     settled = "winner" in outcome or outcome.get("result") == "tie"
     if not full or not settled or outcome.get("method") is not None:
@@ -653,20 +669,22 @@ def _powerplays(case: Case, value: Any, number: str) -> Answer:
     for powerplay in value:
         kind, start, end = powerplay["type"], powerplay["from"], powerplay["to"]
         if kind not in _POWERPLAY_TYPES:
-            return f"a powerplay has the type {kind}, which is not a type of powerplay"
+            return f"a powerplay has the type {kind}, which the format does not define"
         begin, stop = _LABEL.fullmatch(str(start)), _LABEL.fullmatch(str(end))
         if begin is None or stop is None:
-            return f"a powerplay is from {start} to {end}, which are not names of balls"
+            return f"a powerplay lasts from {start} to {end}, which are not labels of balls"
         first_over, first_ball = int(begin[1]), int(begin[2])
         over, ball = int(stop[1]), int(stop[2])
         length = lengths.get(over, 0)
         if ball == 1 and length == 10:
             ball = 10  # the label 5.10, which number parsers read as 5.1
-        span = f"a powerplay is from ball {start} to ball {end}"
+        span = f"a powerplay lasts from ball {start} to ball {end}"
         if (first_over, first_ball) > (over, ball):
-            return contradiction(f"{span}, which comes before it", over=over)
+            return contradiction(f"{span}, but the last ball comes before the first", over=over)
         if first_ball != 1:
-            return contradiction(f"{span}, and begins within an over", over=first_over)
+            return contradiction(
+                f"{span}, but does not begin at the start of an over", over=first_over
+            )
         if over < last and (ball > length or innings.balls_per_over <= ball < length):
             problem = f"{span}, but over {over} ends with ball {over}.{length}"
             return contradiction(problem, over=over)
@@ -682,7 +700,7 @@ def _powerplays(case: Case, value: Any, number: str) -> Answer:
     if any(later[0] <= earlier[1] for earlier, later in pairwise(spans)):
         return "two powerplays overlap"
     if case.limited and not innings.super_over and spans and spans[0][0] > 1:
-        return "no powerplay begins with the innings"
+        return "no powerplay begins at the start of the innings"
     return True
 
 
@@ -697,13 +715,13 @@ def _miscounted(case: Case, value: Any, number: str) -> Answer:
             return f"over {over} was miscounted, but the innings has no such over"
         if balls != bowled:
             problem = (
-                f"over {over} was miscounted with {balls} balls according to the file, but "
-                f"has {bowled}"
+                f"the file says that over {over} was miscounted and has {balls} balls, but the "
+                f"over has {bowled}"
             )
             return contradiction(problem, bowled, int(over))
         if balls == scan.innings.balls_per_over:
             return contradiction(
-                f"over {over} was miscounted, but has {balls} balls", over=int(over)
+                f"over {over} was miscounted, but has the usual {balls} balls", over=int(over)
             )
         if umpire is not None and umpires and umpire not in umpires:
             return contradiction(
@@ -716,13 +734,13 @@ def _miscounted(case: Case, value: Any, number: str) -> Answer:
 @WITNESSES.of("innings", "innings.*.super_over")
 def _super_over(case: Case, _value: Any, number: str) -> Answer:
     if int(number) < 3:
-        return "this is a super over, which can only follow two innings"
+        return "the innings is a super over, which can only follow two innings"
     totals = {scan.total for scan in case.main}
     if not case.limited or (len(totals) != 1 and case.outcome.get("method") is None):
-        return f"this is a super over, but the match was not a tie ({_scores(case)})"
+        return f"the innings is a super over, but the match was not a tie ({_scores(case)})"
     before = [scan.total for scan in case.super_overs[: (int(number) - 3) // 2 * 2]]
     if any(first != second for first, second in zip(before[::2], before[1::2], strict=False)):
-        return "this is a super over, but the one before it was decided"
+        return "the innings is a super over, but the previous super over decided the match"
     return True
 
 
@@ -766,5 +784,5 @@ def _table_score(case: Case, value: Any, number: str) -> Answer:
         value,
         derived,
         f"the balls add up to {derived}, but the table of results says {value}, so "
-        "balls or runs are missing or doubled in the file",
+        "balls or runs are missing or counted twice in the file",
     )

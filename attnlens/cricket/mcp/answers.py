@@ -1,4 +1,4 @@
-"""Build the JSON answers of three tools: a search for balls, one over, and a player's match."""
+"""Build the JSON answers to three kinds of questions: about balls, overs and players."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ def balls_found(
     wicket as the bowler.
 
     Args:
-        matches: pairs of a name and a match.
+        matches: pairs of a match's name and the match.
 
     Raises:
-        InputError: no player in the matches is called ``player``.
+        InputError: no player in the matches has the name ``player``.
     """
     player_exists = player is None
     for name, match in matches:
@@ -69,18 +69,17 @@ def balls_found(
     if not player_exists:
         raise InputError(
             f"no player in the matches is called {player!r}",
-            remedy="give a surname as the match files write it",
+            remedy="spell the surname as in the match files",
         )
 
 
 def _is(ball: Delivery, outcome: BallOutcome | None) -> bool:
-    """Return whether a ball has an outcome. A six off a no-ball has two: six and no-ball."""
+    """Return whether a ball has an outcome. A six off a no-ball counts as ``6`` and as ``nb``."""
     hit = outcome in ("4", "6") and ball.boundary and str(ball.runs_batter) == outcome
     return hit or outcome in (None, ball.outcome)
 
 
 def _players_of(ball: Delivery, outcome: BallOutcome | None) -> set[str]:
-    """Return the keys of the players for whom a search with this outcome finds the ball."""
     out = {wicket.player_out.key for wicket in ball.wickets if wicket.counts}
     if outcome != "W":
         return out | {ball.batter.key, ball.bowler.key}
@@ -108,7 +107,7 @@ def _out(ball: Delivery) -> str | None:
 
 
 def surprises(rows: Iterable[Json]) -> dict[str, float]:
-    """Return the surprise of every ball in bits, by the name of the ball.
+    """Return a mapping from the name of every ball to the ball's surprise in bits.
 
     Args:
         rows: the rows of `attnlens.predict`.
@@ -174,7 +173,7 @@ def player_answer(session: Session, match: Match, player: str) -> Json:
     """Return a player's data: batting, bowling, fielding, opponents, and win probability added.
 
     Raises:
-        InputError: the name fits no player in the match, or it fits several players.
+        InputError: no player or several players in the match have this name.
     """
     people = find_players(player, people_of(match))
     if len(people) != 1:

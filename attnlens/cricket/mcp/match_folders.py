@@ -1,4 +1,4 @@
-"""The folders that a client may read, and the matches in them. No file outside can be read."""
+"""The folders that a client may read, and the matches in these folders."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from attnlens.render.safe import visible_name
 _MEMBER: Final = "::"
 _MAX_MATCHES: Final = 100
 _MAX_FILES: Final = 300
-"""One answer searches at most this number of files. The next answer can continue after them."""
+"""One answer searches at most this number of files. The next answer can continue the search."""
 
 _DATE: Final = re.compile(r"(\d{4}(-\d\d){0,2})?")
 
@@ -29,7 +29,7 @@ class Folders:
     """Convert names such as ``data/2024/match.json`` or ``data/all.zip::123.json`` to paths.
 
     The first part of a name is the name of a folder. If two folders have the same name, the second
-    one is called ``name-2``. A path that leads out of the folders is refused. A match is also
+    folder is called ``name-2``. A path that leads out of the folders is refused. A match is also
     refused if one of its companion files is a link that leads out of the folders.
 
     Raises:
@@ -42,7 +42,7 @@ class Folders:
             root = Path(os.path.realpath(folder))
             if not root.is_dir():
                 raise InputError(
-                    "is not a folder", path=folder, remedy="give folders of match files"
+                    "is not a folder", path=folder, remedy="give folders that contain match files"
                 )
             if root in self.roots.values():
                 continue
@@ -54,7 +54,8 @@ class Folders:
             self.roots[alias] = root
 
     def path_of(self, name: str) -> str:
-        """Return the path of a name. For a match in a zip, the path includes the member.
+        """Return the path of a match file. For a match in a zip, the path includes the name of the
+        zip member.
 
         Raises:
             InputError: the folders do not contain the file.
@@ -64,7 +65,7 @@ class Folders:
         if not path.is_file():
             raise InputError(
                 f"{name!r} is not a match file in these folders",
-                remedy="list_matches returns the names",
+                remedy="use a name from list_matches",
             )
         if any(part == ".." for part in PurePosixPath(inner.replace("\\", "/")).parts):
             raise self._outside(name)
@@ -84,11 +85,11 @@ class Folders:
     def matches(
         self, limit: int, offset: int = 0, *, contains: str = "", team: str = "", date: str = ""
     ) -> Json:
-        """Return the matches that satisfy the conditions, and the offset of the next answer.
+        """Return the matches that satisfy the conditions, and the offset for the next call.
 
         Args:
-            limit: the number of matches to return, from 1 to `_MAX_MATCHES`. If the last file
-                contains several matches, the answer may have more.
+            limit: the number of matches to return, from 1 to `_MAX_MATCHES`. The answer may have
+                more matches if the last file contains several matches.
             offset: the number of files to skip.
             contains: a part of the file's name; case is ignored.
             team: a part of a team's name; case is ignored.
@@ -96,7 +97,8 @@ class Folders:
                 ``2024-03-23``.
 
         Raises:
-            InputError: the limit or the offset is out of range, or the date has another form.
+            InputError: the limit or the offset is out of range, or the date does not have one of
+                the three forms.
         """
         if not 1 <= limit <= _MAX_MATCHES or offset < 0:
             raise InputError(
@@ -127,7 +129,7 @@ class Folders:
                 yield name
 
     def read(self, name: str) -> Iterator[tuple[str, Match]]:
-        """Yield the name and content of every match in a file, or nothing if it cannot be read."""
+        """Yield the name and content of every match in a file. Skip a file that cannot be read."""
         with suppress(InputError):
             several = list(islice(read_matches(self.path_of(name)), _MAX_MATCHES))
             for match in several:
@@ -158,17 +160,16 @@ class Folders:
         return any(real == root or root in real.parents for root in self.roots.values())
 
     def _check_beside(self, path: Path, name: str) -> None:
-        """Raise an error if a companion file, which readers open, is a link out of the folders."""
         stem = path.stem.removesuffix("_info")
         for companion in path.parent.glob(f"{escape(stem)}*"):
             if companion.is_symlink() and not self._holds(companion):
                 raise self._outside(name)
 
     def _outside(self, name: str) -> InputError:
-        names = ", ".join(self.roots) or "no folder was given at the start"
+        names = ", ".join(self.roots) or "the server was started without folders"
         return InputError(
             f"{name!r} is not inside the folders that the server may read ({names})",
-            remedy="list_matches returns the names",
+            remedy="use a name from list_matches",
         )
 
 

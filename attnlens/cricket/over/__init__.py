@@ -1,1 +1,1 @@
-"""The forecast of the next over by an encoder-decoder, with its cross-attention."""
+"""Forecast the next over with an encoder-decoder, and report its cross-attention."""

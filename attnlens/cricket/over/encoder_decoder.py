@@ -1,7 +1,7 @@
-"""The reference model ``cricket``, which generates an over token by token from earlier balls.
+"""The reference model ``cricket``, an encoder-decoder that generates an over one token at a time.
 
-An encoder reads up to `OverSizes.history` past balls, and a decoder generates the over. Each has
-one layer with post-norm (Vaswani et al. 2017, "Attention Is All You Need", section 3)::
+An encoder reads up to `OverSizes.history` past balls, and a decoder generates the over. Both have
+one post-norm layer (Vaswani et al. 2017, "Attention Is All You Need", section 3)::
 
     H_0 = drop(X W_in √d + P)                      past balls, oldest first, padded on the left
     H_1 = norm(H_0 + attention(H_0, H_0))
@@ -44,7 +44,7 @@ class OverSizes:
         features: the number of features of each past ball.
         context: the number of features that describe the match at the start of the over.
         length: the maximum number of tokens in an over.
-        dropout: the dropout after the encoder's positional encoding.
+        dropout: the dropout rate of the encoder's input.
     """
 
     history: int = 128
@@ -87,7 +87,7 @@ class OverSizes:
 
 
 class HistoryEncoder(nn.Module):
-    """The encoder from past balls to the memory that the decoder attends to."""
+    """The encoder, which turns past balls into the memory that the decoder attends to."""
 
     P: Tensor
 
@@ -105,13 +105,13 @@ class HistoryEncoder(nn.Module):
     def forward(self, history: Tensor, padded: Tensor) -> Tensor:
         """Encode the past balls ``(batch, balls, features)`` as the memory ``(batch, balls, d)``.
 
-        ``padded`` ``(batch, balls)`` is true for padding. The most recent ball is last, and
-        positions are counted backwards from it. A position that is padding in every row of the
+        The mask ``padded`` ``(batch, balls)`` is true for padding. Positions are counted backwards
+        from the most recent ball, which is last. A position that is padding in every row of the
         batch can therefore be removed.
         """
         places = self.P[len(self.P) - history.shape[-2] :]
         h_0 = self.dropout(history @ self.W_in * math.sqrt(self.d) + places)
-        step("H_0", h_0, "past balls with their places")
+        step("H_0", h_0, "past balls plus positional encoding")
         attended = self.attention(h_0, hidden=padded[:, None, None, :])
         h_1 = step("H_1", self.norm_1(h_0 + attended), "after the encoder's attention")
         memory: Tensor = self.norm_2(h_1 + self.feed_forward(h_1))
@@ -119,7 +119,7 @@ class HistoryEncoder(nn.Module):
 
 
 class OverDecoder(nn.Module):
-    """The decoder. It computes next-token logits from earlier tokens, the match and the memory."""
+    """The decoder, which predicts the next token from earlier tokens, match features and memory."""
 
     P: Tensor
 
@@ -139,19 +139,16 @@ class OverDecoder(nn.Module):
         self.b = nn.Parameter(torch.zeros(sizes.tokens))
 
     def logits(self, tokens: Tensor, memory: Tensor, padded: Tensor, context: Tensor) -> Tensor:
-        """Return, for each input token, the logits of the next token, ``(..., token)``.
-
-        The input ``tokens`` are ``(batch * samples, position)``.
-        """
+        """Return next-token logits for every position, ``(batch * samples, position, token)``."""
         keys, values = self.cross_attention.keys_and_values(memory)
         context = context.repeat_interleave(len(tokens) // len(context), 0)
         y = self.E[tokens] * math.sqrt(self.d) + self.P[: tokens.shape[-1]]
-        step("Y_E", y, "tokens so far with their places")
+        step("Y_E", y, "tokens so far plus positional encoding")
         y = torch.cat([y[:, :1] + (context @ self.W_ctx)[:, None], y[:, 1:]], 1)
-        y_0 = step("Y_0", y, "the match added to the first")
+        y_0 = step("Y_0", y, "match features added to position 0")
         y_1 = self.norm_1(y_0 + self.self_attention(y_0))
         y_1 = step("Y_1", y_1, "after the decoder's self-attention")
-        # All samples of an over share one memory. Its keys and values are computed only once.
+        # All samples of an over share one memory, so keys and values are computed only once.
         queries = self.cross_attention.queries(y_1.reshape(len(memory), -1, self.d))
         hidden = padded[:, None, None, :]
         attended = self.cross_attention.attend(queries, keys, values, hidden=hidden)
@@ -161,7 +158,7 @@ class OverDecoder(nn.Module):
 
 
 class OverModel(nn.Module):
-    """The encoder-decoder. The default sizes are those of the reference model."""
+    """The encoder-decoder. If ``sizes`` is ``None``, the defaults of `OverSizes` are used."""
 
     def __init__(self, sizes: OverSizes | None = None) -> None:
         super().__init__()
@@ -170,7 +167,7 @@ class OverModel(nn.Module):
         self.decoder = OverDecoder(self.sizes)
 
     def forward(self, history: Tensor, padded: Tensor, context: Tensor, tokens: Tensor) -> Tensor:
-        """Return, for each input token, the logits of the next token, ``(batch, position, token)``.
+        """Return next-token logits for every position, ``(batch, position, token)``.
 
         Args:
             history: ``(batch, balls, features)``.
@@ -185,12 +182,12 @@ class OverModel(nn.Module):
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """How the next token is chosen.
+    """The rule for choosing the next token.
 
     Attributes:
-        greedy: whether the most likely token is chosen; otherwise the token is sampled.
-        temperature: before sampling, the logits are divided by this number.
-        top_k: sample only from this number of most likely tokens; ``None`` for all tokens.
+        greedy: true to choose the most likely token; false to sample a token.
+        temperature: the number by which the logits are divided before sampling.
+        top_k: the number of most likely tokens that may be sampled; ``None`` for all tokens.
     """
 
     greedy: bool = True
@@ -209,13 +206,14 @@ def decode(
     samples: int = 1,
     generator: torch.Generator | None = None,
 ) -> Tensor:
-    """Generate overs token by token, up to `END` or to a length of `OverSizes.length` tokens.
+    """Generate overs token by token.
 
-    The inputs are as in `OverModel.forward`.
+    Each over stops at `END` or after `OverSizes.length` tokens. `OverModel.forward` describes the
+    inputs.
 
     Returns:
         Token numbers ``(batch * samples, length)``. The samples of one over are in adjacent rows.
-        After `END`, a row is filled with `PAD`. The model itself never generates `PAD` or `START`.
+        After `END`, a row contains only `PAD`. The model itself never generates `PAD` or `START`.
     """
     memory = model.encoder(history, padded)
     tokens = torch.full((len(context) * samples, 1), START)

@@ -1,9 +1,9 @@
-"""The tokens of the encoder-decoder, and its inputs: past balls, and the state before the over.
+"""The tokens and the inputs of the encoder-decoder.
 
-The inputs are computed from three sources: the deliveries of the innings before the over, facts
-that are known before the innings (sides, ground, target), and ratings from earlier matches. The
-inputs contain neither the bowler of the over nor the next batter after a wicket. docs/over.md
-describes what the tokens leave out.
+The inputs describe the past balls and the state before the over. All inputs are computed from three
+sources: earlier deliveries of the innings, facts that are known before the innings (sides, ground,
+target), and ratings from earlier matches. The inputs do not contain the bowler of the over or the
+batter who comes in after a wicket. The page docs/over.md lists the facts that tokens omit.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ TOKENS: Final[tuple[str, ...]] = (
     "lb",
     "b",
 )
-"""The vocabulary of 24 tokens, in the order of every probability vector."""
+"""The 24 tokens. All probability vectors use this order."""
 
 TOKEN_INDEX: Final[dict[str, int]] = {token: number for number, token in enumerate(TOKENS)}
 _END_TOKEN: Final = SPECIAL[END]
@@ -49,7 +49,8 @@ _END_TOKEN: Final = SPECIAL[END]
 def token_of(ball: Delivery) -> str:
     """Return the token of a delivery.
 
-    If the delivery has more runs than any token of its kind, the token with the most runs is used.
+    If no token has the delivery's number of runs, the token with the most runs is used, for example
+    ``wd+4``.
     """
     if ball.outcome == "W":
         return "W"
@@ -71,14 +72,14 @@ def token_of(ball: Delivery) -> str:
 def legal(token: str) -> bool:
     """Return whether a ball with this token counts towards the over.
 
-    ``W`` always counts, although a wicket can also fall on a wide or a no-ball. The token ``W``
-    does not show the difference.
+    The token ``W`` always counts, because this token does not show whether the ball was a wide or a
+    no-ball.
     """
     return token not in SPECIAL and not token.startswith(("wd", "nb"))
 
 
 def overs_of(innings: Innings) -> dict[int, tuple[Delivery, ...]]:
-    """Return the deliveries of each over, by the over's number in the file."""
+    """Return a dictionary that maps each over number in the file to the over's deliveries."""
     overs: dict[int, tuple[Delivery, ...]] = {}
     for ball in innings.deliveries:
         overs[ball.over] = (*overs.get(ball.over, ()), ball)
@@ -86,12 +87,12 @@ def overs_of(innings: Innings) -> dict[int, tuple[Delivery, ...]]:
 
 
 def fewer_balls(innings: Innings) -> int | None:
-    """Return the number of legal balls in an over if it is below six, otherwise ``None``."""
+    """Return the number of legal balls per over, or ``None`` if an over has six or more."""
     return innings.balls_per_over if innings.balls_per_over < 6 else None
 
 
 def token_words(tokens: Sequence[int], balls: int | None = None) -> list[str]:
-    """Return tokens as words. Stop after ``<end>``, or after ``balls`` legal balls."""
+    """Convert token numbers to strings. Stop after ``<end>`` or after ``balls`` legal balls."""
     words: list[str] = []
     for word in (TOKENS[number] for number in tokens):
         ended = _END_TOKEN in words or (word != _END_TOKEN and sum(map(legal, words)) == balls)
@@ -102,9 +103,9 @@ def token_words(tokens: Sequence[int], balls: int | None = None) -> list[str]:
 
 
 RATED: Final = ("striker", "venue", "batting_team", "bowling_team", "era", "competition")
-"""The kinds of rating that are inputs.
+"""The kinds of rating that the model uses as inputs.
 
-The bowler's ratings are not among them, because the bowler of the over is unknown.
+The bowler's ratings are left out, because the bowler of the over is unknown.
 """
 
 PAST_FEATURES: Final[tuple[str, ...]] = (
@@ -112,7 +113,7 @@ PAST_FEATURES: Final[tuple[str, ...]] = (
     *("six", "wicket", "wide", "no_ball", "bye", "next_striker", "next_partner", "last_bowler"),
     *("bowled_out", "surprise", "runs_above"),
 )
-"""The 18 features of a past ball, in order. docs/over.md has their meanings and units."""
+"""The 18 features of a past ball, in order. The page docs/over.md explains every feature."""
 
 CONTEXT_FEATURES: Final[tuple[str, ...]] = (
     *("second", "super_over", "over", "innings_used", "powerplay", "death", "balls_left"),
@@ -123,11 +124,11 @@ CONTEXT_FEATURES: Final[tuple[str, ...]] = (
 """The 20 features of the match at the start of the over."""
 
 _BY_OVER: Final = slice(12, 16)
-"""The features of a past ball that depend on the over to be forecast, except ``overs_ago``."""
+"""The columns, except ``overs_ago``, that depend on the over being forecast."""
 
 _OVERS_AGO: Final = 2
 _RUNS: Final = np.array([0, 1, 2, 3, 4, 5, 6, 0, 1, 1, 1], np.float32)
-"""The typical number of runs of each outcome."""
+"""The typical number of runs for each outcome."""
 
 _MIN_BOWLERS: Final = 5
 
@@ -138,16 +139,16 @@ class OverArrays:
 
     Attributes:
         past_features: the `PAST_FEATURES` of every ball ``(n, 18)``. Features that depend on the
-            over to be forecast are 0.
-        batter, bowler: the players of each ball, numbered within the innings ``(n,)``.
-        ball_over: the over of each ball, as numbered in the file ``(n,)``.
+            over being forecast are 0.
+        batter, bowler: for each ball, the player's number within the innings ``(n,)``.
+        ball_over: the over number of each ball, as in the file ``(n,)``.
         legal: whether each ball was legal ``(n,)``.
-        base: log-probabilities that are computed from the scoreboard alone ``(n, 11)``.
-        outcome: the class number of each outcome, or -1 for a ball not yet bowled ``(n,)``.
-        over: the number of each over in the file ``(m,)``.
+        base: outcome log-probabilities ``(n, 11)``, computed from the scoreboard alone.
+        outcome: the class number of each ball's outcome ``(n,)``; -1 for an unbowled ball.
+        over: the over numbers, as in the file ``(m,)``.
         start: the number of balls before each over ``(m,)``.
-        pair: the striker and the non-striker at the start of each over, or -1 if unknown
-            ``(m, 2)``.
+        pair: the striker and the non-striker at the start of each over ``(m, 2)``; -1 for an
+            unknown batter.
         context: the `CONTEXT_FEATURES` ``(m, 20)``.
         tokens: the tokens of each over.
         allotment: the number of legal balls that one bowler may bowl; 0 if there is no limit.
@@ -173,9 +174,7 @@ class OverArrays:
     def history(self, row: int, max_balls: int) -> Floats32:
         """Return the `PAST_FEATURES` of the balls before an over, ``(balls, 18)``.
 
-        At most ``max_balls`` balls are included, the most recent ones.
-
-        The oldest of them comes first.
+        Only the last ``max_balls`` balls are included, oldest first.
         """
         end = int(self.start[row])
         some = slice(max(0, end - max_balls), end)
@@ -203,7 +202,8 @@ def encode_overs(
 ) -> OverArrays:
     """Return the arrays for every over of an innings, or only for one over.
 
-    If ``over`` is given, the result is only for this over, which may be an over not yet bowled.
+    If ``over`` is given, the arrays describe only that over. An over that is not yet bowled is also
+    allowed.
     """
     deliveries = innings.deliveries
     quota = quota_of(match, innings)
@@ -272,14 +272,14 @@ def _past_features(
 
 
 def _pair(innings: Innings, start: int) -> tuple[Player | None, Player | None]:
-    """Return the striker and the non-striker at the start of the over after ``start`` balls."""
+    """Return the striker and the non-striker for the over that starts after ``start`` balls."""
     if not start:
         return None, None
     before = replace(innings, deliveries=innings.deliveries[:start])
     last = before.deliveries[-1]
     facing, other = at_the_crease(before, last)
     # If an umpire's miscount made the over too short, at_the_crease does not swap the batters at
-    # its end, so they are swapped here.
+    # the end of the over, so the batters are swapped here.
     return (facing, other) if over_ended(before, last) else (other, facing)
 
 
@@ -331,7 +331,7 @@ def _context(
 
 
 def _six(logits: Floats32) -> tuple[Floats32, Floats32]:
-    """Return the expected runs and the expected wickets in six balls, for each row of logits."""
+    """Return the expected runs and wickets in six balls for each row of logits."""
     chances = softmax(logits)
     runs: Floats32 = 6 * chances @ _RUNS
     wickets: Floats32 = 6 * chances[:, OUTCOME_INDEX["W"]]
@@ -339,7 +339,7 @@ def _six(logits: Floats32) -> tuple[Floats32, Floats32]:
 
 
 OverRow = tuple[OverArrays, int]
-"""The arrays of an innings, and the row of one over in these arrays."""
+"""The arrays of an innings, and the row number of one over in these arrays."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -352,7 +352,7 @@ class OverBatch:
         context: ``(overs, context)``.
         inputs: the token before each position, starting with ``<start>`` ``(overs, positions)``.
         targets: the tokens of the over, then ``<end>``, then padding ``(overs, positions)``. An
-            over that is longer than the model's maximum length is cut off.
+            over that is longer than the model's maximum length is truncated.
     """
 
     history: Tensor

@@ -1,8 +1,8 @@
-"""The forecast of the next over with the trained encoder-decoder, and its cross-attention.
+"""Forecast the next over with the trained encoder-decoder, and report its cross-attention.
 
 A token does not fully determine the runs of its delivery. In a sampled over, the runs of each token
-are therefore drawn from the distribution of runs for that token in training. A sampled over stops
-early if the target is reached or if no batter is left. See docs/over.md.
+are therefore drawn from that token's distribution of runs in the training data. A sampled over
+stops early if the target is reached or if no batter is left. See docs/over.md.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ from attnlens.recording import record
 from attnlens.reference.checkpoint import read_checkpoint
 from attnlens.render.numbers import rounded
 
-OVER_GRAMMAR: Final = "12 (as the file labels it, from 0), last, next, or 2:12"
-OVER_REMEDY: Final = f"name the over as {OVER_GRAMMAR}"
+OVER_GRAMMAR: Final = "an over number such as 12 (the first over is 0), last, next, or 2:12"
+OVER_REMEDY: Final = f"give {OVER_GRAMMAR}"
 _NAME: Final = re.compile(r"(?:([0-9]{1,3}):)?([0-9]{1,4}|last|next)")
 
 
@@ -73,9 +73,9 @@ class OverQuestion:
     """An over of an innings, and the state of the innings before the over.
 
     Attributes:
-        over: the number of the over in the file.
-        balls: the deliveries of the over; empty if it is not yet bowled.
-        before: the number of deliveries of the innings before the over.
+        over: the over's number in the file.
+        balls: the deliveries of the over; empty if the over is not yet bowled.
+        before: the number of earlier deliveries in the innings.
         start: the first ball of the over, with the scoreboard before that ball.
         finished: whether the over is complete in the file.
     """
@@ -116,17 +116,18 @@ class OverQuestion:
 
 
 def find_over(match: Match, over: int | str, innings: int | None = None) -> OverQuestion:
-    """Find an over by its name, or by its number in the file, from 0.
+    """Find an over by its name, or by its number in the file (the first over is 0).
 
     Args:
-        over: the number of the over, ``last``, ``next``, or a name with the innings such as
-            ``2:12``. ``next`` is the over in progress; between overs, it is the next unbowled over.
-        innings: the number of the innings. The default is the innings in play for ``next``, and 1
-            for other overs.
+        over: the over's number in the file, ``last``, ``next``, or a name such as ``2:12`` (innings
+            2, over 12). ``next`` means the over in progress, or the next unbowled over if no over
+            is in progress.
+        innings: the innings, counted from 1. The default is the last innings for ``next``, and
+            otherwise 1.
 
     Raises:
-        BallNotFoundError: the match does not have the over or the innings, the name is not
-            understood, or the previous over has not ended.
+        BallNotFoundError: the match does not have the over or the innings, the name is invalid, or
+            the previous over has not ended.
     """
     text = str(over).strip().lower()
     name = None if isinstance(over, bool) else _NAME.fullmatch(text)
@@ -146,7 +147,7 @@ def find_over(match: Match, over: int | str, innings: int | None = None) -> Over
     overs = overs_of(chosen)
     if not overs and name[2] not in ("next", "0"):
         raise BallNotFoundError(
-            f"innings {chosen.number} has no deliveries yet", remedy="name its first over, 0"
+            f"innings {chosen.number} has no deliveries yet", remedy="choose over 0"
         )
     labels = list(overs) or [-1]
     under_way = (
@@ -180,7 +181,7 @@ def _refuse_next(match: Match, innings: Innings, label: int) -> None:
     if reason is not None:
         raise BallNotFoundError(
             f"innings {innings.number} has no over {label}: {reason}",
-            remedy="name an over that was bowled",
+            remedy="choose an over that was bowled",
         )
     if innings.deliveries and not over_ended(innings, innings.deliveries[-1]):
         raise BallNotFoundError(
@@ -214,7 +215,7 @@ class TokenProbability:
 
 @dataclass(frozen=True, slots=True)
 class WrittenToken(TokenProbability):
-    """A token of the generated over, with the most likely alternatives to it."""
+    """A token of the generated over, and the most likely alternative tokens."""
 
     runners_up: list[TokenProbability]
 
@@ -238,10 +239,10 @@ class TokenBall:
 
 @dataclass(frozen=True, slots=True)
 class BowledBall(TokenBall):
-    """A ball that was bowled, and the probability that the model gave its token.
+    """A ball that was bowled, and the probability that the model assigned to the ball's token.
 
-    The probability is conditional on the earlier balls of the over. It is ``None`` if the ball is
-    beyond the maximum length of the model.
+    The probability is conditional on the earlier balls of the over. If the over has more balls than
+    the model can generate, the probability of the remaining balls is ``None``.
     """
 
     probability: float | None
@@ -249,14 +250,14 @@ class BowledBall(TokenBall):
 
 @dataclass(frozen=True, slots=True)
 class HistoryBall(TokenBall):
-    """A ball before the over."""
+    """A ball that was bowled before the over."""
 
     over: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrossAttention:
-    """Cross-attention over all positions of the past balls. Padding is first and has weight 0.
+    """Cross-attention to the past balls. Padding positions come first and have weight 0.
 
     Attributes:
         labels: the label of each position; ``None`` for padding.
@@ -264,8 +265,7 @@ class CrossAttention:
         balls: the balls at the remaining positions.
         weights: the attention weights, averaged over the heads, ``(token, position)``.
         by_head: the attention weights of each head, ``(head, token, position)``.
-        effects_nats: the effect of hiding each ball alone on the forecast of each token,
-            ``(token, ball)``.
+        effects_nats: the change in each token's forecast if one ball is hidden, ``(token, ball)``.
     """
 
     tokens: list[str]
@@ -302,14 +302,14 @@ class OverMatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampledChoice(Choice):
-    """How the tokens were chosen, and the random seed."""
+    """The rule by which the tokens were chosen, and the random seed."""
 
     seed: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NextOver:
-    """The forecast of an over, with rounded numbers. ``attnlens over --json`` prints it."""
+    """The forecast of an over, which ``attnlens over --json`` prints. All numbers are rounded."""
 
     schema_version: str
     model: OverWriter
@@ -332,7 +332,7 @@ class NextOver:
 
 
 def choice_of(temperature: float | None, top_k: int | None) -> Choice:
-    """Return a greedy `Choice`, or a sampling one if a temperature or a top-k is given."""
+    """Return a `Choice` that is greedy unless a temperature or a top-k is given."""
     sampled = temperature is not None or top_k is not None
     return Choice(not sampled, 1.0 if temperature is None else temperature, top_k)
 
@@ -351,11 +351,11 @@ def next_over(
     """Forecast an over.
 
     Args:
-        choice: how the tokens of the forecast are chosen. The additional samples use the same
-            temperature and top-k.
-        samples: the number of additional overs to sample. ``seed`` sets the random numbers.
+        choice: the rule for choosing the tokens of the forecast. The additional samples use the
+            same temperature and top-k.
+        samples: the number of additional overs to sample. ``seed`` makes the samples reproducible.
         evidence: whether to measure the effect of hiding each past ball.
-        history: whether the ratings were computed for the match's date from earlier matches.
+        history: whether the ratings include only matches that were played before this match.
 
     Raises:
         InputError: the choice, the seed or the number of samples is out of range.
@@ -410,7 +410,7 @@ def _check(choice: Choice, samples: int, seed: int) -> None:
     if not 0.01 <= choice.temperature <= 100:
         raise InputError(
             f"temperature {choice.temperature:g} is out of range",
-            remedy="give a number from 0.01 to 100, or leave it out to choose the likeliest tokens",
+            remedy="give 0.01 to 100, or omit the temperature to choose the most likely tokens",
         )
     if choice.top_k is not None and not 1 <= choice.top_k <= len(TOKENS):
         raise InputError(
@@ -419,7 +419,7 @@ def _check(choice: Choice, samples: int, seed: int) -> None:
         )
     if not 0 <= samples <= _MAX_SAMPLES:
         raise InputError(
-            f"{samples} samples are out of range", remedy=f"give a number from 1 to {_MAX_SAMPLES}"
+            f"{samples} samples are out of range", remedy=f"give a number from 0 to {_MAX_SAMPLES}"
         )
 
 
@@ -430,11 +430,11 @@ def _token(number: int, chances: Floats) -> WrittenToken:
 
 
 def _read(model: OverModel, batch: OverBatch, inputs: Tensor) -> tuple[Floats, Floats]:
-    """Return the next-token probabilities for the generated and for the bowled over.
+    """Return next-token probabilities and the cross-attention, from one forward pass.
 
     Returns:
-        The probabilities after each token ``(2, positions, token)``, from one forward pass over
-        both overs, and the cross-attention of the generated tokens ``(head, position, ball)``.
+        The probabilities for the generated over and for the bowled over ``(2, positions, token)``.
+        The cross-attention of the generated over ``(head, position, ball)``.
     """
     places = max(inputs.shape[1], batch.inputs.shape[1])
     both = torch.cat(
@@ -456,9 +456,9 @@ def _read(model: OverModel, batch: OverBatch, inputs: Tensor) -> tuple[Floats, F
 
 
 def single_effects(model: OverModel, batch: OverBatch, inputs: Tensor) -> Floats:
-    """Return each past ball's effect on each token, in nats, ``(position, ball)``.
+    """Return how much hiding each past ball changes the forecast of each token.
 
-    The effect is measured by hiding that ball alone.
+    The changes ``(position, ball)`` are in nats.
     """
     hidden = torch.eye(batch.history.shape[1], dtype=torch.bool)
     chances = []
@@ -511,10 +511,10 @@ def _flags(
 ) -> Iterator[tuple[str, str]]:
     yield from few_before(past)
     if question.bowled and not question.finished:
-        yield "unfinished_over", "the file does not contain the whole of this over"
+        yield "unfinished_over", "the file contains only a part of this over"
     longest = trained.model.sizes.length
     if len(question.balls) > longest:
-        yield "long_over", f"the model writes at most {longest} deliveries of an over"
+        yield "long_over", f"the model generates at most {longest} deliveries per over"
     yield from cautions(
         question.match, question.innings, trained, evidence=evidence, history=history
     )
@@ -534,19 +534,19 @@ MAX_RUNS: Final = 8
 
 @dataclass
 class TrainedOvers(Trained):
-    """A trained encoder-decoder, with its ratings from earlier matches."""
+    """A trained encoder-decoder and its ratings."""
 
     model: OverModel
 
     @property
     def token_runs(self) -> NDArray[np.float64]:
-        """For each token, the shares of training deliveries with 0, 1, ... runs, ``(24, 9)``."""
+        """Each token's distribution of runs in the training data, ``(24, 9)``."""
         return np.array(self.card["token_runs"], dtype=float)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OverWriter:
-    """The checkpoint that made the forecast, with the dates from its card."""
+    """The checkpoint that made the forecast, and the dates of its training and its ratings."""
 
     name: str
     sha256: str
@@ -578,8 +578,7 @@ def load_overs(model: str | os.PathLike[str] | None = None) -> TrainedOvers:
     """Load an encoder-decoder by name (``cricket``, the default) or from a file.
 
     Raises:
-        CheckpointError: the file is missing, it is damaged, or it is a checkpoint of another kind
-            or version.
+        CheckpointError: the file is missing or damaged, or its kind or version is not supported.
     """
     name, path = named_checkpoint(OVERS if model is None else model)
     checkpoint = read_checkpoint(path, _KIND)
@@ -588,27 +587,27 @@ def load_overs(model: str | os.PathLike[str] | None = None) -> TrainedOvers:
         sizes = OverSizes.from_dict(metadata["sizes"])
         expected_sizes = (len(PAST_FEATURES), len(CONTEXT_FEATURES), len(TOKENS))
         if (sizes.features, sizes.context, sizes.tokens) != expected_sizes:
-            raise ValueError("the checkpoint's sizes are not those of its features")
+            raise ValueError("the checkpoint's sizes do not match its features")
         weights = tensors_under("model.", checkpoint.tensors)
         if sum(value.numel() for value in weights.values()) != sizes.parameters:
-            raise ValueError("the checkpoint's sizes are not those of its weights")
+            raise ValueError("the checkpoint's sizes do not match its weights")
         network = OverModel(sizes)
         network.load_state_dict(weights)
         trained = TrainedOvers(name=name, model=network.eval(), **knowledge_of(checkpoint, RATED))
         runs = trained.token_runs
         if runs.shape != (len(TOKENS), MAX_RUNS + 1) or not np.allclose(runs.sum(1), 1):
-            raise ValueError("the runs of the checkpoint's tokens have the wrong shape")
+            raise ValueError("the checkpoint's table of runs by token is damaged")
     return trained
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits at which an innings ends before its over is complete.
+    """The limits that can end an over early.
 
     Attributes:
         runs: the runs needed to reach the target; ``None`` if there is no target to reach.
         wickets: the number of wickets left.
-        balls: the number of legal balls in an over if it is below six, otherwise ``None``.
+        balls: the number of legal balls per over; ``None`` if an over has six or more.
     """
 
     runs: int | None
@@ -617,7 +616,7 @@ class Limits:
 
     @classmethod
     def of(cls, innings: Innings, score: int, wickets: int) -> Limits:
-        """Return the limits at a score. A target that is already reached is not a limit."""
+        """Return the limits for a score. A target that is already reached is ignored."""
         target = innings.target
         needed = None if target is None or score >= target else target - score
         out = 2 if innings.super_over else ALL_OUT
@@ -629,7 +628,7 @@ class SampledOvers:
     """The runs, wickets and boundaries of sampled overs. Each row is one over.
 
     Deliveries after the end of the innings are not counted. ``finished`` is true if the over or the
-    innings ended within the maximum length of the model.
+    innings ended within the model's maximum number of tokens.
     """
 
     runs: Integers
@@ -642,9 +641,10 @@ class SampledOvers:
 
 
 def token_runs(matches: Sequence[Match]) -> NDArray[np.float64]:
-    """Return, for each token, the shares of deliveries with 0, 1, ... runs, ``(24, 9)``.
+    """Return each token's distribution of runs, ``(24, 9)``.
 
-    Each row sums to 1.
+    Column ``k`` has the share of deliveries with ``k`` runs. The last column includes larger
+    numbers.
     """
     counts = np.zeros((len(TOKENS), MAX_RUNS + 1))
     for side in (side for match in matches for side in match.innings if not side.super_over):
@@ -661,8 +661,8 @@ def simulate_overs(
     """Draw the runs of sampled overs, and stop each over at the limits of its innings.
 
     Args:
-        tokens: the sampled overs, ``(over, position)``.
-        token_runs: for each token, the shares of deliveries with 0, 1, ... runs, ``(24, 9)``.
+        tokens: the token numbers of the sampled overs, ``(over, position)``.
+        token_runs: the result of the function `token_runs`.
     """
     deliveries = tokens >= len(SPECIAL)
     edges = token_runs.cumsum(1)[tokens]
@@ -685,7 +685,7 @@ def simulate_overs(
 
 @dataclass(frozen=True, slots=True)
 class SampledRuns:
-    """The distribution of the runs over the sampled overs."""
+    """The distribution of runs per sampled over."""
 
     mean: float
     median: int
@@ -695,7 +695,7 @@ class SampledRuns:
 
 @dataclass(frozen=True, slots=True)
 class SampledEvents:
-    """The distribution of the wickets, or of the boundaries, over the sampled overs."""
+    """The distribution of the number of wickets or boundaries per sampled over."""
 
     mean: float
     at_least_one: float
@@ -708,7 +708,7 @@ class SampledEvents:
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """The distributions over the sampled overs."""
+    """The distributions of runs, wickets and boundaries per sampled over."""
 
     count: int
     seed: int

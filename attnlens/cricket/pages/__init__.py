@@ -1,1 +1,1 @@
-"""Pages for people and prompts for language models, which are rendered from plain data."""
+"""Render plain data as pages for people, and as prompts for language models."""

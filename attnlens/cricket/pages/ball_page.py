@@ -70,7 +70,7 @@ from attnlens.render.text_terminal import VERDICTS
 _NAMES: Final = {outcome: names.label for outcome, names in OUTCOME_NAMES.items()}
 
 _MIN_BAR_PROB: Final = 0.03
-"""Outcomes with at least this probability are listed and have a bar."""
+"""Outcomes that have at least this probability are listed with a bar."""
 
 MIN_COLOURED_POINTS: Final = 0.05
 _OUTCOME_COLUMNS: Final = 11
@@ -78,44 +78,44 @@ _PAGE_LINES, _PAGE_COLUMNS = 28, 78
 _SIZES: Final = (
     (3, 8, 4), (3, 7, 4), (2, 7, 4), (2, 6, 4), (1, 6, 4), (1, 6, 3), (1, 5, 4), (1, 5, 2),
 )  # fmt: skip
-"""Numbers of hidden sets, of lines of the strip, and of reasons.
+"""The numbers of hidden sets, of lines of the attention strip, and of reasons.
 
 The page uses the first combination that fits on one screen.
 """
 
 _BORDERLINE: Final = "borderline"
-BORDERLINE_WORDS: Final = "borderline: outside the 95% range, but not significant among all claims"
+BORDERLINE_WORDS: Final = "borderline: outside the 95% range, but not significant after correction"
 _HIDDEN_COLUMNS: Final = ("balls", "change", "control_range")
 _MAX_HIDDEN_SETS, _VERDICT_COLUMNS, _MIN_NAME_COLUMNS = 3, 12, 12
 
 _MARKS: Final = tuple(zip((*MARKED_RATIOS, 0.0), ("↑↑", "↑", "", "↓", "↓↓"), strict=True))
-"""The marks of outcomes, each with the smallest ratio to usual at which the mark is used."""
+"""Marks for outcomes, each with the smallest ratio to the usual probability that gets the mark."""
 
 _MARK_WORDS: Final = {"↑": "above it", "↓": "below it", "↑↑": "twice it", "↓↓": "half of it"}
 
 _MIN_REASON_POINTS, _MAX_REASONS = 0.3, 4
-"""The fewest points with which a group gets its own line, and the maximum number of lines."""
+"""The smallest number of points of a group that has its own line, and the maximum of such lines."""
 
 _MIN_PARTNERSHIP_RUNS: Final = 30
 _MIN_BAR_COLUMNS, _BAR_COLUMNS = 12, 24
 
-USUAL_WORDS: Final = "Usual: at such a scoreboard in this competition."
+USUAL_WORDS: Final = "Usual: at a similar scoreboard in this competition."
 
 _OUTCOME_SIGNS: Final = "· dot, W wicket, w wide, n no-ball, b bye"
-_HEAD_WORDS: Final = "Rows of single heads: name, and share of the past balls' effect."
+_HEAD_WORDS: Final = "Head rows: name, and share of the past balls' effect."
 
 _NAME_COLUMNS = 16
 _HEADER_LINES: Final = 3
 _MIN_WIDE_BALLS: Final = 24
-"""If fewer past balls than this would fit with two columns each, every ball gets one column."""
+"""If fewer past balls would fit in cells of two columns, the cells have one column."""
 
 _MAX_ATTENDED: Final = 2
 _MIN_EFFECT_POINTS: Final = 0.2
-"""The smallest effect of one ball, in percentage points, that is shown by a sign."""
+"""The smallest effect of one ball, in percentage points, for which a sign is shown."""
 
 
 class BallLabels:
-    """The past balls by index, and the short names of their players."""
+    """The past balls with their indices as keys, and the short names of their players."""
 
     def __init__(self, explanation: Explanation) -> None:
         ball = explanation.ball
@@ -140,19 +140,19 @@ def _style(ball: PastBall) -> str:
 
 
 class AttentionRow(NamedTuple):
-    """A row of the attention strip: a label, and the share of each past ball ``(ball,)``."""
+    """A row of the attention strip: a label, and the share of each past ball, ``(ball,)``."""
 
     label: str
     weights: Sequence[float]
 
 
 def leading_rows(explanation: Explanation, heads: int) -> list[AttentionRow]:
-    """Return the rows of the attention strip: all heads together, and the most important heads.
+    """Return the rows of the attention strip, for all heads together and for the main heads.
 
-    The first row is the attention over all heads. Then come the heads with the largest effects.
-    Every row covers the balls of the medium scale. The row of a head shows how its attention to the
-    past is divided. The label of a head has its share of the effect of hiding the past. Heads of
-    the long scale are left out, because their keys are overs.
+    The first row is the attention over all heads. The next rows are the heads with the largest
+    effects. Every row covers the balls of the medium scale. A head's row shows how the head divides
+    its attention among past balls, and its label has the head's share of their effect. The long
+    scale is left out, because its keys are overs.
     """
     balls = explanation.across_balls.medium.balls
     attention = {past.index: past.attention for past in explanation.past_balls}
@@ -182,11 +182,11 @@ _SEES: Final[Mapping[str, str]] = {
     "wicket_adjacent": "wickets",
     "boundary": "boundaries",
 }
-"""Short names of the relations to which heads of the scale ``whole`` are restricted."""
+"""Short names of relations. Each head of the scale ``whole`` is restricted to one relation."""
 
 
 def head_label(scale: str, key: str, head: HeadAttention) -> str:
-    """Return a head's short name and share of the effect, such as ``batter 46%``."""
+    """Return a head's short name and its share of the effect, such as ``batter 46%``."""
     name = f"{scale} {key.split('_')[1]}"
     if scale == "whole" and head.started_as is not None:
         name = _SEES.get(head.started_as, head.started_as.replace("_", " "))
@@ -197,7 +197,8 @@ def add_attention(page: Page, explanation: Explanation, labels: BallLabels, room
     """Add the attention strip of the medium scale, in at most ``room`` lines.
 
     Returns:
-        The meaning of the labels of the rows; empty if no row is about a single head.
+        A sentence that explains the row labels. The sentence is empty if no row is about a single
+        head.
     """
     inner = explanation.across_balls.medium
     if not inner.balls:
@@ -210,10 +211,10 @@ def add_attention(page: Page, explanation: Explanation, labels: BallLabels, room
 
 
 def _attended_balls(explanation: Explanation) -> list[str]:
-    """Return, in words, the past balls with most attention and the one with the largest effect.
+    """Describe the past balls that have the most attention, and the ball with the largest effect.
 
     Example: ``7.3 six: 56%, +1.6 points``. The percentage is the ball's share of the attention over
-    all heads. The points are what the ball adds to the probability of the explained outcome.
+    all heads. The points are the ball's effect on the probability of the explained outcome.
     """
     past = explanation.past_balls
     attended = sorted(past, key=lambda ball: (-ball.attention, -ball.index))[:_MAX_ATTENDED]
@@ -232,7 +233,7 @@ def _ball_figures(ball: PastBall, unit: str) -> str:
 
 
 def single_effects(explanation: Explanation) -> dict[int, float]:
-    """Return the percentage points that each past ball adds to the explained outcome, by index."""
+    """Return the points that each past ball adds, with the indices of the balls as keys."""
     return {
         past.index: past.effect_points
         for past in explanation.past_balls
@@ -253,8 +254,8 @@ def add_strip(
 
     Args:
         inner: the heat map. Each of its balls is a cell.
-        effects: by ball index, the points that the ball adds to ``outcome``. They are shown as a
-            line of signs.
+        effects: the points that each ball adds to ``outcome``, by index. The effects become a line
+            of signs.
         outcome: the explained outcome, for the heading.
     """
     window = [labels.by_index[index] for index in inner.balls if index in labels.by_index]
@@ -333,13 +334,13 @@ def add_outcome_bars(
     meaning: str,
     actual: str | None = None,
 ) -> None:
-    """Add a bar for each likely outcome, and list the other outcomes in one line.
+    """Add a bar for each likely outcome, and one line with the other outcomes.
 
     Args:
-        rows: for each outcome: its name, a probability for comparison, and its probability.
+        rows: for each outcome, the name, a probability for comparison, and the probability.
         headings: the headings of these two probabilities.
         chosen, actual: the outcome to mark, and the actual outcome.
-        meaning: what the mark of the chosen outcome means.
+        meaning: the meaning of the mark.
     """
     room = max(0, page.width - _OUTCOME_COLUMNS - 26)
     with_bars = [row for row in rows if row[0] in (chosen, actual) or max(row[1:]) >= _MIN_BAR_PROB]
@@ -373,16 +374,16 @@ def add_outcome_bars(
 
 @dataclass(frozen=True, slots=True)
 class HiddenSet:
-    """The effect of hiding a set of past balls on the explained outcome.
+    """The effect on the explained outcome when a set of past balls is hidden.
 
     Attributes:
         balls: the name of the set.
         change: the outcome's probability before and after hiding, such as ``8.1 → 6.7%``.
-        control_range: the median and the range of the probability if other sets of the same size
-            are hidden; empty if there are no such sets.
+        control_range: the median and the range of the probability when other sets of the same size
+            are hidden. Empty without such sets.
         sign, words: the verdict.
         style: the style of the words.
-        claim: the index of the claim in the explanation; ``None`` for the heading.
+        claim: the index of the claim in the explanation. ``None`` for the heading.
     """
 
     balls: str
@@ -396,25 +397,23 @@ class HiddenSet:
 
 @dataclass(frozen=True, slots=True)
 class BallPage:
-    """The contents of the first screen of an explanation, part by part.
+    """The parts of the first screen of an explanation.
 
     Attributes:
         players: the bowler and the batter, the ball, and the score.
-        standing: special circumstances, the figures of the players, the phase of the innings, and
-            the position in the innings.
-        cautions, remarks: the notes to show first, and the notes to show last.
-        headline: a sentence that compares the explained outcome with usual.
-        chances: for each outcome, its name and probability, a sign if the probability differs from
-            usual, and whether it is the explained outcome.
-        usual_words: the meaning of "usual", and of the signs on this page.
+        standing: special circumstances, the players' figures, and the ball's position in the
+            innings.
+        cautions, remarks: the notes at the top, and the notes at the end.
+        headline: a sentence that compares the explained outcome's probability with the usual one.
+        chances: for each outcome, a text with the name and the probability, the sign of a
+            difference from usual, and whether the outcome is the explained one.
+        usual_words: the meaning of "usual" and of the signs on this page.
         outcome: the name of the explained outcome.
-        attended: the balls with most attention, and the ball with the largest effect.
+        attended: the balls that have the most attention, and the ball with the largest effect.
         hidden: the effects of hiding sets of past balls.
-        reasons: the groups of inputs that are shown as reasons, with the points that they add to
-            the explained outcome.
-        excluded: lines about the groups that are not shown as reasons, because their contributions
-            were miscalibrated.
-        came: what happened, and the win probability.
+        reasons: the groups of inputs that are shown as reasons, each with the points that it adds.
+        excluded: lines about groups that are not reasons because of miscalibration.
+        came: sentences about the result of the ball and the win probability.
     """
 
     players: list[str]
@@ -433,7 +432,7 @@ class BallPage:
 
 
 def ball_page_of(explanation: Explanation, *, max_hidden_sets: int = _MAX_HIDDEN_SETS) -> BallPage:
-    """Return the page of an explanation.
+    """Return the parts of the page of an explanation.
 
     Args:
         explanation: the result of `presentable`.
@@ -461,7 +460,7 @@ def ball_page_of(explanation: Explanation, *, max_hidden_sets: int = _MAX_HIDDEN
 
 @terminal_page(max_width=100)
 def render_ball(page: Page, explanation: Explanation) -> None:
-    """Render the page of one ball on one screen."""
+    """Render the page of one ball, shortened to one screen."""
     ball_page, labels = ball_page_of(explanation), BallLabels(explanation)
     page.flow(dotted(ball_page.players, "title"), indent=0, gap=1)
     page.flow(dotted(ball_page.standing, "quiet"), indent=0, gap=1)
@@ -492,7 +491,7 @@ def render_ball(page: Page, explanation: Explanation) -> None:
 
 
 def came_line(explanation: Explanation, names: Mapping[str, str]) -> Sentence | None:
-    """Return a sentence about the result, or ``None`` for a ball not yet bowled.
+    """Return a sentence about the result, or ``None`` if the ball has not been bowled.
 
     Example: ``It was a wicket (4%): Jones was caught by Smith off Khan.``
     """
@@ -506,7 +505,7 @@ def came_line(explanation: Explanation, names: Mapping[str, str]) -> Sentence | 
 
 
 def is_borderline(claim: Evidence) -> bool:
-    """Return whether an effect is outside the range of its control sets, but not significant."""
+    """Return whether an effect is outside the range of the control sets, but not significant."""
     if claim.controls is None or claim.verdict != "not better than chance":
         return False
     return not claim.controls.low <= claim.top_change.after <= claim.controls.high
@@ -531,7 +530,7 @@ def _hidden(explanation: Explanation, labels: BallLabels, limit: int) -> list[Hi
 
 
 def add_hidden(page: Page, hidden: Sequence[HiddenSet], outcome: str) -> None:
-    """Add a line for each hidden set of past balls, and compare it with sets of the same size."""
+    """Add a line for each hidden set of past balls, with a comparison to sets of the same size."""
     if not hidden:
         return
     heads = HiddenSet("Hiding", f"P({outcome})", "hiding others (95%)", "", "effect", "heading")
@@ -605,7 +604,7 @@ def _listed_outcomes(explanation: Explanation, outcome: str) -> list[tuple[str, 
 
 
 def _usual_words(signs: Collection[str]) -> str:
-    """Return the meaning of "usual", with the meaning of the signs that are used."""
+    """Return a sentence with the meaning of "usual" and of the signs that are used."""
     meanings = [f"{sign} {words}" for sign, words in _MARK_WORDS.items() if sign in signs]
     return f"{USUAL_WORDS[:-1]}{'; ' * bool(meanings)}{', '.join(meanings)}."
 
@@ -624,9 +623,8 @@ def reasons_for(
 ) -> list[tuple[str, float]]:
     """Return the groups that change the explained outcome most, with their points.
 
-    The points of the other groups are added up as "all else". If the contributions of a group were
-    miscalibrated on held-out balls, the group is not listed, and its points are also part of "all
-    else".
+    The points of the other groups are added up as "all else". A group whose contributions were
+    miscalibrated on held-out balls is not listed. Its points are also included in "all else".
     """
     rows = contributions_to(explanation, explanation.prediction.subject)
     holding = {group.group for group in explanation.contributions if group.holds}
@@ -640,7 +638,7 @@ def reasons_for(
 
 
 def _with_record(explanation: Explanation, group: str, names: Mapping[str, str]) -> str:
-    """Return the words for a group. If the group is a player's record, they include its figures.
+    """Return the name of a group. For a player's record, add the figures of the record.
 
     Example: ``Patel's record (8.9% of 812 balls to 2025-10-31)``.
     """
@@ -650,7 +648,7 @@ def _with_record(explanation: Explanation, group: str, names: Mapping[str, str])
 
 
 def reason_lines(explanation: Explanation, labels: BallLabels, min_points: float) -> list[str]:
-    """Return a line for each group that is not shown as a reason because of its miscalibration."""
+    """Return a line for each group that is not a reason because of miscalibration."""
     holding = {group.group for group in explanation.contributions if group.holds}
     return [
         f"{group_words(explanation, group, labels.names)}: {signed_points(points, '−')}, included "
@@ -663,7 +661,7 @@ def reason_lines(explanation: Explanation, labels: BallLabels, min_points: float
 def add_reasons(
     page: Page, reasons: Sequence[tuple[str, float]], outcome: str, records: Sequence[str]
 ) -> None:
-    """Add bars for the reasons, and then the lines ``records``. Without reasons, add nothing."""
+    """Add bars for the reasons, and then the lines ``records``, if there are any reasons."""
     if not reasons:
         return
     page.paragraph(f"Why P({outcome}) differs from usual (points)", "heading", 0)
@@ -685,7 +683,7 @@ def add_reasons(
 
 
 def render_summary(explanation: Explanation) -> str:
-    """Return the summary: one line about the attended balls, and the effect of hiding them."""
+    """Return one line about the most attended balls and the effect of hiding these balls."""
     return clean(explanation.summary or summary_of(explanation))
 
 
@@ -738,7 +736,7 @@ def render_what_if(page: Page, what_if: WhatIf) -> None:
 
 
 def _score_line(state: BallFacts) -> str:
-    """Return the score in words, such as ``54/2 after 45 legal balls, 80 needed off 75``."""
+    """Describe the score, for example ``54/2 after 45 legal balls, 80 needed off 75``."""
     bowled = (state.legal_number or 1) - 1
     text = f"{state.score}/{state.wickets} after {count(bowled, 'legal ball')}"
     if state.runs_required is not None and state.balls_left is not None:

@@ -26,10 +26,10 @@ _CLAIM_KINDS: Final = (
     ("Claims about past balls", "The balls are hidden from the whole model."),
     (
         "Claims about heads",
-        "A head's most attended balls are hidden from that head only. Share: this effect divided "
+        "A head's most attended balls are hidden from that head only. Share: the effect, divided "
         "by the effect of hiding the same balls from the whole model.",
     ),
-    ("Claims about other inputs", "The input is hidden, or replaced by that of other balls."),
+    ("Claims about other inputs", "The input is hidden. For comparison, alternatives are hidden."),
 )
 _MAX_HIDDEN_SETS: Final = 6
 _MAX_CHANGEABLE_BALLS: Final = 36
@@ -39,7 +39,7 @@ _NAMES: Final = {code: OUTCOME_NAMES[code].noun for code in OUTCOMES}
 def render_ball_parts(
     explanation: Explanation, batters: Sequence[str], bowlers: Sequence[str]
 ) -> str:
-    """Render the parts of a ball's page: sentences, hidden sets, reasons, claims and the form."""
+    """Render the parts of a ball's page: sentences, hidden sets, reasons, claims and a form."""
     explanation = parts.presentable(explanation)
     claims: tuple[list[tuple[int, Evidence]], ...] = ([], [], [])
     for number in claims_in_order(explanation):
@@ -84,7 +84,7 @@ def _scale_of(explanation: Explanation) -> tuple[float, float]:
 
 
 def render_scores(innings: Innings, document: Json) -> list[str]:
-    """Render the score bar of each ball, which shows the score before the ball.
+    """Render the score bar of each ball. A score bar shows the score before the ball.
 
     Args:
         document: the result of `attnlens.cricket.explain.innings_data.shown_innings`.
@@ -106,7 +106,7 @@ def render_scores(innings: Innings, document: Json) -> list[str]:
 
 
 def render_what_if_part(answer: WhatIf) -> str:
-    """Render the answer to a what-if question: the changes, and the probability of each outcome."""
+    """Render the answer to a what-if question: the changes and the outcomes' probabilities."""
     return render_part("cricket/what_if_part.html", answer=answer, names=_NAMES)
 
 
@@ -123,11 +123,11 @@ def render_heads(document: Json) -> dict[str, str]:
         document: the result of `attnlens.cricket.lab.head_study.head_report`, as JSON.
 
     Returns:
-        The HTML by page. The key of a head's page is its id, such as ``whole-0``. The key of the
-        page about all heads is ``""``.
+        A dictionary of HTML pages. The key of a head's page is the head's id, such as ``whole-0``.
+        The key of the page about all heads is ``""``.
 
     Raises:
-        KeyError, TypeError, ValueError, AttributeError: ``document`` is not such a report.
+        KeyError, TypeError, ValueError, AttributeError: ``document`` is not a report about heads.
     """
     try:
         return _pages(document)
@@ -173,13 +173,13 @@ def _heads(document: Json) -> Iterator[Json]:
 
 
 def _ends(figures: Json, name: str) -> Sequence[float]:
-    """Return the interval of a figure, or the figure twice if it has no interval."""
+    """Return the ends of a figure's interval. Without an interval, return the figure twice."""
     value, ends = figures[name], figures[f"{name}_ci"]
     return (0.0, 0.0) if value is None else ends or (value, value)
 
 
 def _shade(share: float | None) -> tuple[float, float]:
-    """Return a share and its shade, which is from 0 to 1.
+    """Return a share and its shade. A shade is a number from 0 to 1.
 
     The shade grows with the square root of the share, so that small shares stay visible.
     """

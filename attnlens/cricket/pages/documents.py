@@ -1,6 +1,6 @@
 """Render an explanation as HTML and as Markdown (CommonMark with tables).
 
-The last part of the module has the functions that show documents in Python and Jupyter.
+The last part of the module defines how Python and Jupyter show documents.
 """
 
 from __future__ import annotations
@@ -34,22 +34,22 @@ from attnlens.render.page import WIDTH, frame_page, preformatted, render_page, r
 from attnlens.render.safe import clean
 
 WeightedBalls: TypeAlias = list[tuple[str, str, float]]
-"""The label, the outcome and the attention weight of each ball that a head attended to."""
+"""For each ball that a head attended to: the label, the outcome and the attention weight."""
 
 _HeadLine: TypeAlias = tuple[str, str | None, HeadAttention, WeightedBalls]
-"""The name of a head, its restriction, the head itself, and the balls that it attended to."""
+"""A head: the name, the restriction, the attention data, and the most attended balls."""
 
 _MAX_ATTENDED_BALLS: Final = 6
 _NARROW_WIDTH, _WIDTH = 9.0, 19.0
 _MAX_WIDE_BALLS: Final = 40
-"""With more balls, cells are narrow and have no frames, and only an over's first has a label."""
+"""With more balls, cells are narrow and unframed. Only the first ball of an over has a label."""
 
 _OUTCOME_STYLES: Final[Mapping[str, str]] = {"W": "wicket", "4": "boundary", "6": "boundary"}
 _BARE: Final = {outcome: words.removeprefix("a ") for outcome, words in OUTCOME_WORDS.items()}
 
 
 def render_html(explanation: Explanation) -> str:
-    """Render the explanation as an HTML page. The text does not end with a line break."""
+    """Render the explanation as an HTML page. The result does not end with a line break."""
     explanation = parts.presentable(explanation)
     ball, context = explanation.ball, parts.context(explanation)
     outcomes = explanation.prediction.outcomes
@@ -69,7 +69,7 @@ def render_html(explanation: Explanation) -> str:
 
 
 def render_markdown(explanation: Explanation) -> str:
-    """Render the explanation as Markdown. The text does not end with a line break."""
+    """Render the explanation as Markdown. The result does not end with a line break."""
     explanation = parts.presentable(explanation)
     return render_plain(
         "cricket/explanation.md",
@@ -204,7 +204,7 @@ def _drawing(
 
 
 def explanation_line(explanation: Explanation) -> str:
-    """Return one line with the ball, its likeliest outcome, and the number of supported claims."""
+    """Return one line with the ball, the likeliest outcome, and the number of supported claims."""
     top = max(explanation.prediction.outcomes, key=lambda entry: entry.probability)
     tested = [
         claim.verdict

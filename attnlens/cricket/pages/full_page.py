@@ -1,4 +1,4 @@
-"""Render everything about one ball for a terminal: ``attnlens explain --full``."""
+"""Render the full terminal page of one ball, for ``attnlens explain --full``."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ _KNOWLEDGE_NAMES: Final[Mapping[str, str]] = {
     "venue and teams": "ground, teams",
 }
 _HOW_HEADS: Final = (
-    "Share of the effect: the past balls are hidden from one head at a time, and the effects of "
-    "all heads are added up. A name in brackets was earned on many other balls, on which hiding "
-    "such balls from the head mattered."
+    "Share of the effect: the past balls are hidden from one head at a time, and each effect is "
+    "divided by the sum over all heads. A name in brackets comes from tests on many other balls, "
+    "where hiding the named balls from this head mattered."
 )
 
 _MAX_CLAIM_BALLS: Final = 6
@@ -57,7 +57,7 @@ _MAX_CLAIM_BALLS: Final = 6
 
 @terminal_page(max_width=100)
 def render_full_page(page: Page, explanation: Explanation, *, scale: str = "medium") -> None:
-    """Render everything about one ball.
+    """Render the full page of one ball.
 
     Args:
         scale: the name of the scale whose heads are shown in full.
@@ -122,7 +122,7 @@ def _add_claims(page: Page, explanation: Explanation, labels: BallLabels) -> Non
     if tested:
         page.paragraph("Other inputs, hidden from the whole model", "heading")
     for claim in tested:
-        # The name already says what the claim is about. Only the text in its brackets is added.
+        # The name already says what the claim is about, so only the text in brackets is added.
         words = claim.claim.partition("(")[2].rstrip(")") or claim.claim
         _add_title(page, _KNOWLEDGE_NAMES[claim.kind], words, claim)
         _add_remark(page, _unusual(claim))
@@ -178,8 +178,8 @@ def _add_title(
 
 
 _MATTERS: Final = {
-    "happened": "what happened on them matters, not only who played",
-    "played": "who played matters, not what happened on them",
+    "happened": "the outcomes of these balls matter, not only the players",
+    "played": "the players of these balls matter, not the outcomes",
 }
 
 

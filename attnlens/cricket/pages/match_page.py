@@ -60,7 +60,7 @@ _BOWLING: Final = (
 
 @terminal_page()
 def render_scorecard(page: Page, match: Match) -> None:
-    """Render the page of a match: the result, the scorecard of each innings, and the notes."""
+    """Render the page of a match: the result, a scorecard for each innings, and the notes."""
     _head(page, match)
     for innings in match.innings:
         _innings(page, match, scorecard(innings))
@@ -166,8 +166,8 @@ def render_over(page: Page, next_over: NextOver) -> None:
         page.flag(flag.text)
     page.blank()
     page.paragraph(
-        "An attention weight shows where the model looked, not that it mattered. Hidden balls get "
-        "no attention; the score and the ratings stay.",
+        "An attention weight shows where the model looked, not whether the ball mattered. Hidden "
+        "balls get no attention, but the score and the ratings do not change.",
         "quiet",
     )
 
@@ -195,7 +195,7 @@ def _add_tokens(page: Page, data: NextOver) -> None:
         rows.append([*row, *(_looked_at(cross, at) if cross.balls else [])])
     add_table(page, columns, rows)
     if not cross.balls:
-        page.paragraph("no attention: no ball of this innings came before", "quiet", indent=4)
+        page.paragraph("no attention: this innings has no earlier ball", "quiet", indent=4)
 
 
 def _looked_at(cross: CrossAttention, index: int) -> list[Cell]:
@@ -243,7 +243,7 @@ def _add_map(page: Page, data: NextOver) -> None:
         spaced = [span for cell in cells for span in ((" ", ""), cell)]
         add_row(page, (f"  {name}", style), _NAME_COLUMNS, [spaced])
     page.paragraph(
-        f"{legend(peak)} of a token's attention, all heads; even: uniform attention",
+        f"{legend(peak)} of a token's attention in all heads; even: uniform attention",
         "quiet",
     )
     page.blank()

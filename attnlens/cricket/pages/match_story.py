@@ -1,4 +1,4 @@
-"""Render the story of a match for a terminal, as Markdown, HTML or a picture, and as a prompt."""
+"""Render the story of a match as a terminal page, Markdown, HTML, a picture or a prompt."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ from attnlens.render.safe import visible
 from attnlens.render.text_terminal import VERDICTS
 
 LEFT, ABOVE, BELOW, RADIUS = 40, 14, 42, 10
-"""The margins of a curve (left, above and below), and the radius of a dot."""
+"""The left, top and bottom margins of a curve, and the radius of a dot."""
 
 _OVERS_BETWEEN_MARKS: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """One shape of a drawing: a line or an area through points, a dot, or a text at a point.
+    """A shape in a drawing: a line or an area through points, a dot, or a text at a point.
 
     Attributes:
-        style: the name of the style, which sets the colour. It is a key of `_COLOURS` or a class of
-            the page's style sheet.
-        text: the text; for the styles ``ball`` (an area) and ``mark``, the tooltip.
-        anchor: which part of a text is at the point: its ``start``, ``middle`` or ``end``.
+        style: the name of the style that sets the colour. The name is a key of `_COLOURS` or a
+            class in the page's style sheet.
+        text: the text that is drawn. For the styles ``ball`` (an area) and ``mark``, the tooltip.
+        anchor: the part of the text that is at the point: ``start``, ``middle`` or ``end``.
         link: the address that opens when a reader selects a ball or a turning point.
     """
 
@@ -60,7 +60,7 @@ class Shape:
 
 
 Address = Callable[[int, int], str]
-"""A function from an innings and an index to the address of a delivery's page."""
+"""A function that takes an innings and an index, and returns the address of the delivery's page."""
 
 
 def score_of(side: InningsScore) -> str:
@@ -70,19 +70,19 @@ def score_of(side: InningsScore) -> str:
 
 
 def sides_of(story: MatchStory) -> str:
-    """Return the team names if the story has fewer than two innings, otherwise an empty string."""
+    """Return the team names for a story with fewer than two innings, and otherwise ""."""
     return "" if len(story.match.innings) > 1 else " v ".join(story.match.teams)
 
 
 def innings_of(story: MatchStory) -> list[tuple[str, list[WinPoint]]]:
-    """Return, for each innings with win probabilities, the side with its score, and the balls."""
+    """Return a side's score and the balls for each innings that has win probabilities."""
     scores = {side.innings: score_of(side) for side in story.match.innings}
     groups = groupby(story.win_probability, key=lambda ball: ball.innings)
     return [(scores[number], list(balls)) for number, balls in groups]
 
 
 def columns_of(story: MatchStory, room: int) -> Iterator[tuple[str, list[float], list[str]]]:
-    """Yield each innings as columns of text: its name, and each column's win probability and mark.
+    """Yield each innings as text columns: the name, the win probabilities and marks of the columns.
 
     A mark is the number of a turning point, or a space.
 
@@ -115,11 +115,11 @@ def curve(
     top: float = 0,
     address: Address | None = None,
 ) -> list[Shape]:
-    """Return the shapes of the win probability's curve; empty if the probability is unknown.
+    """Return the shapes of the win probability curve. Empty if the win probability is unknown.
 
     Args:
         left, top: the position of the drawing's upper left corner.
-        address: a function that returns the address to which a delivery links.
+        address: a function that returns the address of a delivery's page.
     """
     balls = len(story.win_probability)
     start, floor = left + LEFT, top + height - BELOW
@@ -156,7 +156,7 @@ def curve(
         strips.append(Shape("ball", strip, f"{ball.innings}:{ball.label}: {moved}", link=link))
         if (ball.innings, ball.index) in numbers:
             x, y = at(position + 1, ball.after)
-            # A dot that would cover an earlier dot is moved down.
+            # Move a dot down if it would cover an earlier dot.
             while any(abs(x - left) < 2 * RADIUS > abs(y - above) for left, above in dots):
                 y += RADIUS
             dots.append((x, y))
@@ -166,7 +166,7 @@ def curve(
 
 
 def numbered_dot(number: int, x: float, y: float, link: str = "") -> list[Shape]:
-    """Return the shapes of a dot with a number."""
+    """Return the shapes of a numbered dot."""
     dot = Shape("mark", ((x, y),), f"turning point {number}", radius=RADIUS, link=link)
     return [dot, Shape("number", ((x, y + 4),), str(number), 12, "middle")]
 
@@ -190,7 +190,7 @@ _COLOURS: Final = {
 
 
 def card(story: MatchStory) -> list[Shape]:
-    """Return the shapes of a picture of the story: result, curve and largest turning points."""
+    """Return the shapes of the story's picture: result, curve and largest turning points."""
     story, inside = shown_story(story), WIDTH - 2 * EDGE
     scores = [score_of(side) for side in story.match.innings if not side.super_over]
     heads = (
@@ -198,7 +198,7 @@ def card(story: MatchStory) -> list[Shape]:
         ("words", 114, 22, " · ".join(filter(None, (sides_of(story), *scores)))),
         ("small", 144, 18, " · ".join(filter(None, occasion(story.match)))),
         ("strong", 186, 18, f"{story.team} to win, ball by ball" if story.team else ""),
-        ("small", HEIGHT - 18, 15, f"attnlens, by what its model {story.model.name} expected"),
+        ("small", HEIGHT - 18, 15, f"attnlens: probabilities from the model {story.model.name}"),
     )
     shapes = [
         Shape(style, ((EDGE, y),), _lines(text, size, inside)[0], size)
@@ -224,7 +224,7 @@ def points_of(moment: Moment) -> str:
 
 
 def largest(moments: tuple[Moment, ...], max_moments: int) -> list[tuple[int, Moment]]:
-    """Return the moments with the largest swings, with their numbers, in their original order."""
+    """Return the moments with the largest swings, in their original order, with their numbers."""
     ranked = sorted(enumerate(moments, 1), key=lambda entry: -abs(entry[1].swing or 0))
     return sorted(ranked[:max_moments], key=itemgetter(0))
 
@@ -285,7 +285,7 @@ MARGIN, ROWS = 5, 4
 
 _MAX_SURPRISES: Final = 2
 _MIN_LISTED_POINTS, _MAX_LISTED_GROUPS = 0.3, 2
-"""Below a moment: the fewest points with which a group is listed, and the maximum number."""
+"""The smallest number of points of a group that is listed below a moment, and the most groups."""
 
 _MAX_PLAYERS: Final = 3
 _CURVE_SIZE: Final = (860, 300)
@@ -296,7 +296,7 @@ _SIGNS: Final = {
     "not better than chance": ("–", "not shown", "chance"),
     None: (" ", "not tested", "untold"),
 }
-"""The sign, the words and the style for each verdict on a moment."""
+"""The sign, the words and the style for each verdict about a moment."""
 
 _MARK_WORDS: Final = (
     "Do earlier balls or players' records explain a probability? ✓ yes, – not shown, ? unclear."
@@ -309,7 +309,7 @@ _GROUP_WORDS: Final = {
     "unknown bowler": "bowler new to the model",
     "venue and teams": "ground and teams",
 }
-"""Names of groups of inputs, if they differ from the names in JSON."""
+"""Names of groups of inputs that differ from the names in JSON."""
 
 
 # ---- a terminal
@@ -318,8 +318,8 @@ _GROUP_WORDS: Final = {
 def render_match_story(story: MatchStory, *, width: int, color: bool) -> str:
     """Render the story for one screen.
 
-    If the story is too long, the moments with the smallest swings are left out. If it is still too
-    long, the groups of inputs below each moment are left out, too.
+    If the story is too long, the moments with the smallest swings are left out. If the story is
+    still too long, the groups of inputs below each moment are also left out.
     """
     text, story = "", shown_story(story)
     moments = max(len(story.turning_points or story.surprises), _MIN_MOMENTS)
@@ -372,7 +372,7 @@ def _screen(page: Page, story: MatchStory, *, max_moments: int, reasons: bool) -
 
 
 def notes_of(story: MatchStory) -> tuple[list[str], list[str]]:
-    """Return the notes to show before the story, and the notes to show after it.
+    """Return the notes to show before the story, and the notes to show after the story.
 
     Notes about the match file are not included.
     """
@@ -382,7 +382,7 @@ def notes_of(story: MatchStory) -> tuple[list[str], list[str]]:
 
 
 def chart(page: Page, story: MatchStory) -> None:
-    """Draw the win probability as filled columns, with the numbers of the turning points above."""
+    """Draw the win probability as filled columns. The numbers of the turning points are above."""
     sides = list(columns_of(story, page.width - MARGIN))
     before = percent(story.win_probability[0].before)
     page.paragraph(f"{story.team} to win, %; before the match {before}", "heading", indent=0)
@@ -402,8 +402,7 @@ def _filled(chance: float, row: int) -> str:
 def sign_of(moment: Moment) -> tuple[str, str, str]:
     """Return the mark, the words and the style of a moment's verdict.
 
-    If the claims that are supported are too small to account for the swing, the mark is the same as
-    for claims that are not supported.
+    Supported claims that are too small to account for the swing get the mark "not shown".
     """
     too_small = moment.verdict == "supported" and moment.finding is None
     return _SIGNS["not better than chance" if too_small else moment.verdict]
@@ -429,7 +428,7 @@ def _moment(page: Page, lead: Line, moment: Moment, *, reasons: bool) -> None:
 
 
 def moved_words(moment: Moment) -> str:
-    """Return, in words, the expected change and the groups of inputs that changed it.
+    """Return a phrase with the expected change and the groups of inputs that affected it.
 
     Example: ``expected change −0.7; relative to usual: batter's record −0.8, this over +0.4``.
     """
@@ -447,7 +446,7 @@ def _group(part: MovedBy) -> str:
 
 
 def moved_records(moment: Moment) -> list[str]:
-    """Return those groups of `moved_words` that are players' records.
+    """Return a line for each player's record among the groups in `moved_words`.
 
     Example: ``batter's record: a six on 8.9% of 812 balls to 2025-10-31``.
     """
@@ -460,14 +459,14 @@ def _listed_groups(moment: Moment) -> list[MovedBy]:
 
 
 def closing_words(story: MatchStory) -> str:
-    """Return the meaning of the marks and of "usual"; without tests, say that there are none."""
+    """Return the meaning of the marks and of "usual", or a note that nothing was tested."""
     if not story.tested.claims:
-        return f"Nothing was tested: this says what happened, not why. {USUAL_WORDS}"
+        return f"Nothing was tested. The story says what happened, not why. {USUAL_WORDS}"
     return f"{_MARK_WORDS} {USUAL_WORDS}"
 
 
 def tested_words(story: MatchStory) -> str:
-    """Return a sentence with the numbers of tested claims and of supported claims."""
+    """Return the numbers of tested claims and of supported claims as text."""
     tested = story.tested
     if not tested.claims:
         return ""
@@ -479,7 +478,7 @@ def tested_words(story: MatchStory) -> str:
 def expected_of(story: MatchStory, max_rows: int) -> list[tuple[str, list[Tally]]]:
     """Return the batters, bowlers and overs whose runs differ most from the expected runs.
 
-    The result has a list for each of the three kinds. A kind without rows is left out.
+    The result has a list of rows for each of these three kinds. A kind without rows is left out.
     """
     return [
         (kind, sorted(rows, key=lambda row: -abs(row.runs - row.expected_runs))[:max_rows])
@@ -489,7 +488,7 @@ def expected_of(story: MatchStory, max_rows: int) -> list[tuple[str, list[Tally]
 
 
 def added_of(story: MatchStory, max_rows: int) -> list[PlayerAdded]:
-    """Return the players who added the most win probability, and the player who lost the most."""
+    """Return the players who added most win probability, and the player who added least."""
     players = story.players
     return list(players) if len(players) <= 2 * max_rows else [*players[:max_rows], *players[-1:]]
 
@@ -538,7 +537,7 @@ def _context(story: MatchStory) -> dict[str, Any]:
 
 
 def render_story_html(story: MatchStory) -> str:
-    """Render the story as a self-contained HTML page. The text does not end with a line break."""
+    """Render the story as a self-contained HTML page. The result does not end with a line break."""
     story = shown_story(story)
     context = {"title": story.result, "curve": curve(story, *_CURVE_SIZE), **_context(story)}
     styles = ("cricket/match_story.css",)
@@ -546,21 +545,22 @@ def render_story_html(story: MatchStory) -> str:
 
 
 def render_story_parts(story: MatchStory, address: Address) -> str:
-    """Render the body of the story's page for use in another page. Each moment is a link."""
+    """Render the body of the story's page, to be used in another page. Each moment is a link."""
     story = shown_story(story)
     context = {"curve": curve(story, *_CURVE_SIZE, address=address), "address": address}
     return render_part("cricket/story_parts.html", **_context(story), **context)
 
 
 def render_story_markdown(story: MatchStory) -> str:
-    """Render the story as Markdown (CommonMark with tables). It does not end with a line break."""
+    """Render the story as Markdown (CommonMark with tables), without a final line break."""
     return render_plain("cricket/match_story.md", **_context(shown_story(story)))
 
 
 def story_tables(story: MatchStory, fits: Callable[[Json], bool]) -> Json:
     """Return a story as tables. Numbers have three decimals.
 
-    Each table has as many rows as ``fits`` allows.
+    All tables have the same limit of rows. The limit is the largest one for which ``fits`` returns
+    true.
     """
     cuts = (_tables(shown_story(story), max_rows) for max_rows in range(_MAX_PROMPT_ROWS, -1, -1))
     tables = next(cuts)

@@ -1,4 +1,4 @@
-"""Parts that several pages share: safe names, contributions, claims and heads."""
+"""Functions that several pages share, for safe names, contributions, claims and heads."""
 
 from __future__ import annotations
 
@@ -54,21 +54,21 @@ TURNING: Final[tuple[Outcome, ...]] = ("0", "4", "6", "W")
 REMARKS: Final = frozenset(
     {"in_training", "ratings_from_later", "short_history", "no_history", "evidence_skipped"}
 )
-"""The cautions to show last. The other cautions are about cricket that is new to the model."""
+"""The cautions to show last. All other cautions are shown first."""
 
 CAVEAT: Final = (
-    "An attention weight shows where the model looked, not that it mattered. Hidden balls get no "
-    "attention; the scoreboard stays. ✓ larger, – no larger: than the effect of comparable balls "
-    "(sets of the same size, adjusted for distance and players; for one ball, similar balls of "
-    "other innings). ✗ opposite: in the other direction, or clearly smaller. ? unclear: too few or "
-    "too small effects to decide. q: the p-value of this comparison, corrected for all claims."
+    "An attention weight shows where the model looked, not whether the ball mattered. Hidden balls "
+    "get no attention, but the scoreboard does not change. Effects are compared with the effects "
+    "of comparable balls: ✓ larger, – no larger, ✗ opposite (or clearly smaller), ? unclear (too "
+    "few or too small). Comparable balls are sets of the same size, adjusted for distance and "
+    "players, or similar balls of other innings. q: the p-value, corrected for all claims."
 )
 
 
 def cautions_of(explanation: Explanation) -> tuple[list[str], list[str]]:
-    """Return the cautions to show before the explanation, and those to show after it.
+    """Return the cautions to show before and after the explanation, as two lists.
 
-    The cautions about unknown players and grounds are joined into one.
+    The cautions about unknown players and grounds are joined into one caution.
     """
     unseen = {
         "unseen_batter": f"{explanation.ball.batter} (batting)",
@@ -86,17 +86,17 @@ def cautions_of(explanation: Explanation) -> tuple[list[str], list[str]]:
 
 
 def presentable(explanation: Explanation) -> Explanation:
-    """Return the explanation without invisible characters, and with long names cut."""
+    """Return the explanation without invisible characters and with long names shortened."""
     match = explanation.match
     names = names_in(explanation) | {match.match_id, match.result or "", match.season or ""}
     return fit_to_show(explanation, names)
 
 
 def fit_to_show(document: AnyDocument, file_names: Iterable[str]) -> AnyDocument:
-    """Return a document without invisible characters, and with long names cut.
+    """Return a document without invisible characters and with long names shortened.
 
     Args:
-        file_names: the names in the document, as the match file spells them.
+        file_names: the names in the document, spelled as in the match file.
     """
     names = {name: visible_name(name) for name in file_names if name.strip()}
     # Longer names are replaced first, because a name may be part of a longer name.
@@ -112,7 +112,7 @@ def fit_to_show(document: AnyDocument, file_names: Iterable[str]) -> AnyDocument
 
 
 def shown_story(story: MatchStory) -> MatchStory:
-    """Return the story without invisible characters, and with long names cut."""
+    """Return the story without invisible characters and with long names shortened."""
     match, expected = story.match, story.expected
     names = {match.match_id, match.venue or "", match.city or "", match.event or "", *match.teams}
     names |= {row.name for row in (*expected.batters, *expected.bowlers)}
@@ -121,7 +121,7 @@ def shown_story(story: MatchStory) -> MatchStory:
 
 
 def pieces(sentence: Sentence) -> Iterator[tuple[str, str | None]]:
-    """Yield the parts of a sentence: a fact with its pointer, or other text with ``None``."""
+    """Yield the parts of a sentence: facts with their pointers, and other text with ``None``."""
     rest = sentence.text
     for fact in sentence.facts:
         if not fact.text or fact.text not in rest:
@@ -141,9 +141,9 @@ def of(entries: Sequence[Any], outcome: str) -> Any:
 
 
 def contributions_to(explanation: Explanation, outcome: str) -> list[tuple[str, str, float]]:
-    """Return for each group its name, the time when it was known, and its points for an outcome.
-
-    The points are relative to what is usual. The group with the largest effect is first.
+    """Return the name, the time and the points of each group. The time says when the group's values
+    became known. The points are relative to the usual probability. The group with the largest
+    effect is first.
     """
     rows = [
         (group.group, group.when, of(group.from_usual, outcome).points)
@@ -153,18 +153,18 @@ def contributions_to(explanation: Explanation, outcome: str) -> list[tuple[str, 
 
 
 def group_words(explanation: Explanation, group: str, names: Mapping[str, str]) -> str:
-    """Return the words for a group of inputs, with short names."""
+    """Return the name of a group of inputs, with short player names."""
     return text_of(explanation, GROUPS[group], names)
 
 
 def came_true(explanation: Explanation, group: str) -> str:
-    """Return the `came_note` of a group of inputs as text."""
+    """Return the result of `came_note` for a group of inputs as text."""
     groups = [contribution.group for contribution in explanation.contributions]
     return text_of(explanation, came_note(explanation, groups.index(group)))
 
 
 def record_lines(explanation: Explanation, names: Mapping[str, str]) -> list[str]:
-    """Return lines about the players' records; empty if the explanation has no contributions.
+    """Return lines about the players' records. Empty if the explanation has no contributions.
 
     Example: ``Patel's record: a six on 8.9% of 812 balls to 2025-10-31``.
     """
@@ -177,47 +177,47 @@ def record_lines(explanation: Explanation, names: Mapping[str, str]) -> list[str
 
 
 def by_carries(inner: HeatMap | LongHeatMap) -> list[tuple[str, HeadAttention]]:
-    """Return the heads of a scale with their keys, by their share of the effect of the past."""
+    """Return the heads of a scale with their keys, in decreasing order of ``carries``."""
     return sorted(inner.attention_by_head.items(), key=lambda item: -(item[1].carries or 0.0))
 
 
 def sight(head: HeadAttention) -> str | None:
-    """Return words such as ``sees only this batter's balls``, or ``None`` without a restriction."""
+    """Return text such as ``sees only this batter's balls``; ``None`` without a restriction."""
     return None if head.sees is None else f"sees only {RELATION_BALLS.get(head.sees, head.sees)}"
 
 
 def head_name(key: str, head: HeadAttention) -> str:
-    """Return ``head 2 (same batsman)``, or ``head 3`` if no relation describes the head."""
+    """Return a name such as ``head 2 (same batsman)``, or ``head 3`` without a relation."""
     return head_words(int(key.split("_")[1]), head.earned)
 
 
 def verdict_of(claim: Evidence) -> tuple[str, str, str]:
-    """Return the sign, the words and the short name of a verdict, as in `VERDICTS`."""
+    """Return the sign, the words and the short name of a verdict. See `VERDICTS`."""
     return _REFERENCE if claim.reference else VERDICTS[claim.verdict]
 
 
 def reason_of(claim: Evidence) -> str:
-    """Return the reason for a verdict; empty if the verdict already says it."""
+    """Return the reason for a verdict. Empty if the verdict already says the reason."""
     return "" if claim.reference or claim.reason in (None, CHANCE) else str(claim.reason)
 
 
 def share_of(claim: Evidence) -> str:
-    """Return the head's share of the effect in words; empty for a claim about the whole model."""
+    """Return the head's share of the effect as text. Empty for a claim about the whole model."""
     if claim.share is None:
         return ""
     part = "at least" if claim.share == 1 else f"{percent_seen(claim.share)} of"
-    return f"{part} the effect of hiding them from the whole model"
+    return f"{part} the effect of hiding these balls from the whole model"
 
 
 def sign_of(outcome: str) -> str:
-    """Return the sign of an outcome, which is one character."""
+    """Return the one-character sign of an outcome."""
     return _OUTCOME_SIGNS.get(outcome, outcome)
 
 
 def most_attention(explanation: Explanation) -> float:
     """Return the largest attention weight of any head, or 0 if there are no past balls.
 
-    Pages draw this weight in their darkest shade.
+    Pages draw this weight in the darkest shade.
     """
     scales = explanation.across_balls.scales().values()
     heads = [head for scale in scales for head in scale.attention_by_head.values()]
@@ -261,7 +261,9 @@ def context(explanation: Explanation) -> dict[str, Any]:
 
 
 def win_line(explanation: Explanation) -> str:
-    """Return the win probability before and after this ball in words; empty if it is unknown."""
+    """Return the win probability before and after this ball as text. Empty if the probability is
+    unknown.
+    """
     win = explanation.win_probability
     if win is None:
         return ""
@@ -308,10 +310,8 @@ _MAX_NAME_COLUMNS: Final = 16
 
 
 def short_names(names: Iterable[str]) -> dict[str, str]:
-    """Return a short form of each name, which no other name shares.
-
-    It is the first of these forms that is unique: the surname, the first letter with the surname,
-    and the whole name.
+    """Return a unique short form for each name. The forms are tried in this order: the surname, the
+    first letter with the surname, and the whole name.
     """
     chosen = dict.fromkeys(names, "")
     for form in (surname, _initialled):

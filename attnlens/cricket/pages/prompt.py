@@ -1,4 +1,4 @@
-"""Render an explanation as a prompt for a language model: instructions, and tables of data."""
+"""Render an explanation as a prompt for a language model, with instructions and tables of data."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ _FIGURES: Final = {
 }
 
 LATEST: Final = 6
-"""A prompt first includes all supported claims and this number of previous balls."""
+"""The first rows of a prompt are all supported claims and this number of previous balls."""
 
 MAX_BALL_TOKENS: Final = 1600
 _MIN_PROBABILITY, _MIN_POINTS = 0.01, 0.2
-"""Outcomes with a smaller probability and contributions with fewer points are left out."""
+"""The smallest probability of an outcome, and the fewest points of a contribution, in a prompt."""
 
 _MAX_LABELS: Final = 6
-"""If a claim has more balls, the prompt gives only their number and the last ball."""
+"""If a claim has more balls, the prompt gives only the number of balls and the last ball."""
 
 _ROOM: Final = (
     ("claims", 3),
@@ -64,14 +64,14 @@ _ROOM: Final = (
     ("claims", 99),
     ("past_balls", 99),
 )
-"""The order in which tables get more rows while there is room. Each entry has a limit of rows."""
+"""The order in which rows are added until the prompt is full. Each entry has a row limit."""
 
 _MOST_OF_A_NAME: Final = 40
 _LONGEST_NONCE: Final = "0a" * 8
 """A nonce with the largest number of tokens.
 
-The size of a prompt is computed with this nonce, so the random nonce does not change which rows
-fit.
+The size of a prompt is computed with this nonce. The rows that fit therefore do not depend on the
+random nonce.
 """
 
 
@@ -80,11 +80,11 @@ def prompt_of(
 ) -> Prompt:
     """Return the prompt for an explanation, with at most about `MAX_BALL_TOKENS` tokens.
 
-    With another template, the prompt can be longer.
+    With your own template, the prompt can be longer.
 
     Args:
         template: the path of a Jinja file to use instead of the default template.
-        nonce: the random part of the name of the tag that encloses the data; by default, a new one.
+        nonce: the random part of the name of the tag around the data. The default is a new nonce.
 
     Raises:
         InputError: the template cannot be read or rendered. The message says where the error is.
@@ -114,12 +114,12 @@ def prompt_of(
 def tables_of(explanation: Explanation) -> Json:
     """Return an explanation as tables with column names.
 
-    Numbers have three decimals, and long names are cut.
+    Numbers have three decimals, and long names are shortened.
 
     Returns:
         A dictionary with the keys ``ball``, ``match``, ``story``, ``sentences`` (the narrative),
         ``prediction``, ``happened``, ``batting_side_wins``, ``contributions``, ``claims``,
-        ``past_balls``, ``flags`` and ``left_out``. ``left_out`` is empty here; `fitted` adds the
+        ``past_balls``, ``flags`` and ``left_out``. ``left_out`` is empty here. `fitted` adds the
         number of rows that are left out of each table.
     """
     explanation = presentable(explanation)
@@ -149,13 +149,13 @@ def fitted(
 ) -> Json:
     """Return the tables with as many rows as fit. Rows are added in the order of `_ROOM`.
 
-    All supported claims and the last balls are included first. If even these rows do not fit, texts
-    are shortened and the last balls are left out. ``left_out`` counts the rows that are left out.
+    All supported claims and the last balls are included first. If these rows alone do not fit,
+    texts are shortened and the last balls are left out. ``left_out`` counts the missing rows.
 
     Args:
         fits: a function that returns whether tables are small enough.
         is_possible: a function that returns whether the rows that are included first are few
-            enough; by default, ``fits``.
+            enough. The default is ``fits``.
     """
     count = {name: len(tables[name]["rows"]) for name, _ in _ROOM}
     if fits(tables):
@@ -234,7 +234,7 @@ def _contributions(explanation: Explanation, outcome: str) -> Json:
 
 
 def _with_record(explanation: Explanation, group: str) -> str:
-    """Return the name of a group. If the group is a player's record, add its figures.
+    """Return the name of a group. For a player's record, add the figures of the record.
 
     Example: ``striker's record (a six on 8.9% of 812 balls to 2025-10-31)``.
     """
@@ -243,10 +243,8 @@ def _with_record(explanation: Explanation, group: str) -> str:
 
 
 def _reported(explanation: Explanation) -> list[Evidence]:
-    """Return the claims to report, the most important first.
-
-    If several claims have the same set of balls, one of them is reported. A claim about a head is
-    reported only if it is supported.
+    """Return the claims to report, the most important first. If several claims have the same set of
+    balls, only the first is reported. A claim about a head is reported only if it is supported.
     """
     reported: dict[tuple[str, ...] | frozenset[int], Evidence] = {}
     for index in claims_in_order(explanation):
@@ -282,7 +280,7 @@ def _claims(explanation: Explanation, ranked: Sequence[Evidence]) -> Json:
 
 
 def _spans(balls: Iterable[PastBall]) -> str:
-    """Return the labels of balls. Consecutive balls are written as a range: ``1.4 2.1-2.6``."""
+    """Return the labels of balls. A range stands for consecutive balls: ``1.4 2.1-2.6``."""
     spans: list[list[PastBall]] = []
     for ball in sorted(balls, key=lambda ball: ball.index):
         if spans and ball.index == spans[-1][-1].index + 1:
@@ -293,7 +291,7 @@ def _spans(balls: Iterable[PastBall]) -> str:
 
 
 def _claim_name(explanation: Explanation, claim: Evidence) -> str:
-    """Return the name of a claim: its head, or its kind if it is about the whole model.
+    """Return the name of a claim: the head, or the kind of a claim about the whole model.
 
     Example: ``medium scale, head 1 (same bowler)``.
     """

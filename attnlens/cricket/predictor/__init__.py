@@ -1,1 +1,1 @@
-"""The predictor of balls: its inputs, its network, its ratings and its checkpoints."""
+"""The predictor of ball outcomes: inputs, network, ratings and checkpoints."""

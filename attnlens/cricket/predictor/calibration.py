@@ -1,8 +1,8 @@
-"""The names of the cricket checkpoints that attnlens ships, and the calibration tables.
+"""The names of the shipped cricket checkpoints, and the calibration tables of checkpoints.
 
 The calibration table of a checkpoint ``name.safetensors`` is the file ``name.calibration.json`` in
-the same folder. It is used only if it was measured with the same weights. The exception is the
-shipped checkpoint ``bundled``, which uses the table of ``measured``.
+the same folder. The table is used only if it contains the digest of the checkpoint. This check is
+skipped for shipped checkpoints, because ``bundled`` uses the table of ``measured``.
 """
 
 from __future__ import annotations
@@ -24,19 +24,18 @@ KIND: Final = "calibration"
 FORMAT: Final = 1
 SUFFIX: Final = ".calibration.json"
 _STANDS_FOR: Final[Mapping[str, str]] = {"bundled": "measured"}
-"""Shipped checkpoints without a table, each with the checkpoint whose table is used instead."""
+"""For a shipped checkpoint without its own table, the checkpoint whose table is used."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CalibrationBin:
-    """A group of held-out balls for which similar probabilities of one outcome were predicted.
+    """A group of held-out balls with similar predicted probabilities of one outcome.
 
     Attributes:
         most: the highest predicted probability in the bin.
         predicted: the mean predicted probability.
         happened: the share of the balls that had the outcome.
-        happened_ci: the 95% interval of ``happened``, or ``None`` if all the balls are from one
-            match.
+        happened_ci: the 95% interval of ``happened``; ``None`` if all balls are from one match.
     """
 
     most: float
@@ -48,16 +47,16 @@ class CalibrationBin:
     def __post_init__(self) -> None:
         shares = (self.most, self.predicted, self.happened, *(self.happened_ci or ()))
         if not all(0 <= share <= 1 for share in shares) or self.balls not in range(1, 2**40):
-            raise ValueError("the numbers of a bin are impossible")
+            raise ValueError("a bin contains an impossible number")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReasonSlope:
-    """The calibration slope of one kind of reason, and the ends of its 95% interval.
+    """The calibration slope of one reason (a group of inputs), with its 95% interval.
 
-    It is the slope of a logistic regression. The regression predicts the actual outcomes from the
-    contributions of this kind of reason. A slope of 1 means that the contributions are calibrated.
-    See `attnlens.cricket.lab.reasons_evaluation`.
+    The slope is the coefficient of the reason's contribution in a logistic regression of the
+    outcome. A slope of 1 means that the contribution is calibrated. See
+    `attnlens.cricket.lab.reasons_evaluation`.
     """
 
     slope: float
@@ -71,14 +70,14 @@ class ReasonSlope:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CalibrationTable:
-    """The predicted probabilities of one checkpoint, and how often the outcomes happened.
+    """The predicted probabilities of one checkpoint, compared with the observed frequencies.
 
     Attributes:
         checkpoint, sha256: the name of the checkpoint, and the digest of its file.
-        first, last: the days of the first and the last evaluated match.
-        levels: the bins of each outcome, in order of rising probability.
-        reasons: the calibration slope of each kind of reason, by name; empty if the slopes were not
-            measured.
+        first, last: the dates of the first and the last evaluated match.
+        levels: for each outcome, the bins in order of increasing probability.
+        reasons: the calibration slope of each reason. The dictionary is empty if the slopes were
+            not measured.
     """
 
     checkpoint: str
@@ -116,21 +115,21 @@ class CalibrationTable:
         return cls(checkpoint=name, sha256=sha256, **members)
 
     def like(self, outcome: str, probability: float) -> CalibrationBin:
-        """Return the bin that contains ``probability``, or the highest bin if no bin does."""
+        """Return the bin that contains ``probability``, or else the highest bin."""
         bins = self.levels[outcome]
         return next((level for level in bins if probability <= level.most), bins[-1])
 
 
 def calibration_beside(checkpoint: Path, sha256: str, *, shipped: bool) -> CalibrationTable | None:
-    """Return the calibration table of a checkpoint, or ``None`` if there is none for its weights.
+    """Return the calibration table of a checkpoint, or ``None`` if there is no matching table.
 
     Args:
         sha256: the digest of the checkpoint.
-        shipped: whether the checkpoint comes with attnlens. The table may then have the digest of
-            another checkpoint.
+        shipped: whether the checkpoint comes with attnlens. For a shipped checkpoint, the table's
+            digest is not checked.
 
     Raises:
-        CheckpointError: the table's file is damaged, or it is not a calibration table.
+        CheckpointError: the table's file is damaged or is not a calibration table.
     """
     name = checkpoint.stem
     path = checkpoint.with_name(f"{_STANDS_FOR.get(name, name) if shipped else name}{SUFFIX}")
@@ -139,7 +138,7 @@ def calibration_beside(checkpoint: Path, sha256: str, *, shipped: bool) -> Calib
     try:
         data = json.loads(path.read_bytes())
         if (data["kind"], data["format"]) != (KIND, FORMAT):
-            raise ValueError("it has another kind or format")
+            raise ValueError("its kind or format is not supported")
         table = CalibrationTable.of(data)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise CheckpointError(
@@ -152,18 +151,18 @@ def calibration_beside(checkpoint: Path, sha256: str, *, shipped: bool) -> Calib
 
 
 SHIPPED: Final[tuple[str, ...]] = ("bundled", "measured")
-"""The names of the shipped predictors of balls; the first one is the default."""
+"""The names of the shipped predictors of ball outcomes. The first name is the default."""
 
 OVERS: Final = "cricket"
 """The name of the shipped encoder-decoder, which predicts overs."""
 
 
 def named_checkpoint(model: str | os.PathLike[str] | None = None) -> tuple[str, Path]:
-    """Return the name and the path of a checkpoint. The file need not exist.
+    """Return the name and the path of a checkpoint. The file does not have to exist.
 
     Args:
-        model: a name in `SHIPPED`, the name `OVERS`, or the path of a file, whose stem becomes the
-            name. ``None`` means the first name in `SHIPPED`.
+        model: a name in `SHIPPED`, the name `OVERS`, or a file's path. For a path, the name is the
+            stem of the file name. ``None`` means the first name in `SHIPPED`.
     """
     name = SHIPPED[0] if model is None else str(model)
     if name in (*SHIPPED, OVERS):

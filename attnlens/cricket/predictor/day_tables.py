@@ -1,11 +1,11 @@
-"""Tables that learn from each day's matches, as the ratings do, and are saved in a checkpoint.
+"""Tables that are updated after each day of matches and saved in a checkpoint.
 
-`OutcomeLevels` compares how often each outcome occurred recently in a competition with how often it
-was expected from the scoreboard. The network that computes this expectation (`BaseModel`) knows the
-kind of cricket, but not the competition or the season. The four `STAGES` correct the expectation
-one after another. Each stage keeps two counts for every outcome: the observed count, and the count
-that the earlier stages expected. The counts decay with time. The correction is the ratio of the two
-counts. To shrink the ratio towards 1, `Stage.prior_events` occurrences are added to both counts (a
+For each competition, `OutcomeLevels` compares the recent and the expected frequency of each
+outcome. The expectation comes from `BaseModel`, which knows the scoreboard and the kind of cricket,
+but not the competition or the season. The four `STAGES` correct the expectation in sequence. Each
+stage keeps two counts for every outcome: the observed count, and the count that the earlier stages
+expected. The counts decay with time. The correction is the observed count divided by the expected
+count. `Stage.prior_events` is added to both counts, which shrinks the ratio towards 1 (a
 gamma-Poisson model).
 
 `PlayerRecords` counts the outcomes of all balls that a player has faced or bowled. The player's
@@ -42,14 +42,14 @@ from attnlens.files import Floats, Floats32, Integers
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InningsSummary:
-    """The totals of one innings, without its balls.
+    """The totals of one innings, without the individual balls.
 
     Attributes:
-        batting, bowling: the keys of the two sides, from `team_key`.
+        batting, bowling: the `team_key` of each side.
         balls: the number of legal balls bowled.
         quota: the number of legal balls that the side may face.
         observed: the count of each outcome in each of `PHASES`, ``(3, 11)``.
-        expected: the counts that were expected from the scoreboard alone, ``(3, 11)``.
+        expected: the expected counts, computed from the scoreboard alone, ``(3, 11)``.
     """
 
     number: int
@@ -66,17 +66,17 @@ class InningsSummary:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MatchSummary:
-    """The facts about one match from which the day tables learn.
+    """The facts about one match from which every `DayTable` is updated.
 
     Attributes:
         kind: the index of the kind of cricket in `attnlens.cricket.match.competition.KINDS`.
         competition, event: see `competition_of` and `event_of`.
-        winner: the key of the winning side, from `team_key`, or ``None``.
-        method: the rule by which the result was adjusted, such as ``D/L``; ``None`` if it was not
-            adjusted.
-        innings: the innings with at least one ball, without super overs.
-        players: for each role of a player, the players' rows in the rating table, ``(n,)``, and
-            their counts of each outcome, ``(n, 11)``.
+        winner: the `team_key` of the winning side; ``None`` if no side won.
+        method: the rule by which the result was adjusted, such as ``D/L``; ``None`` for an
+            unadjusted result.
+        innings: all innings that have at least one ball, except super overs.
+        players: a dictionary that maps each role to two arrays. The first array has the players'
+            rows in the rating table ``(n,)``. The second array has the outcome counts ``(n, 11)``.
     """
 
     match_id: str
@@ -100,8 +100,8 @@ def summary_of(
     """Return the summary of a match.
 
     Args:
-        innings: a tuple for each innings: the innings, the log-probabilities from the scoreboard
-            alone ``(n, 11)``, and the class numbers of the actual outcomes ``(n,)``.
+        innings: one tuple for each innings. The tuple contains the `Innings`, the log-probabilities
+            from the scoreboard alone ``(n, 11)`` and the class numbers of the outcomes ``(n,)``.
         players: as in `MatchSummary.players`.
     """
 
@@ -146,9 +146,9 @@ def _innings_summary(
 
 
 class DayTable(Protocol):
-    """A table that learns from the matches of each day, in order of date.
+    """A table that is updated one day at a time, in order of date.
 
-    ``until`` is the last day from which the table has learnt. It is ``None`` for a new table. If a
+    The attribute ``until`` is the last day in the table, or ``None`` for a new table. If a
     checkpoint has no tensors for a table, a new table is used.
     """
 
@@ -157,7 +157,7 @@ class DayTable(Protocol):
     def __init__(self) -> None: ...
 
     def learn_day(self, day: datetime.date, matches: Sequence[MatchSummary]) -> None:
-        """Learn from all matches of a day after ``until``, and set ``until`` to that day."""
+        """Add all matches of ``day``, which must be after ``until``, and update ``until``."""
 
     def copy(self) -> Self:
         """Return an independent copy."""
@@ -165,7 +165,7 @@ class DayTable(Protocol):
     def to_tensors(self) -> dict[str, Tensor]:
         """Return the table's tensors by name, without a tensor for ``until``.
 
-        The table must have learnt at least one day.
+        The table must include at least one day.
         """
 
     @classmethod
@@ -178,7 +178,7 @@ class DayTable(Protocol):
 
 
 def saved_table(table: DayTable) -> dict[str, Tensor]:
-    """Return the tensors of a table, including ``until``, or an empty dict for a new table."""
+    """Return a table's tensors, including ``until``; for a new table, return an empty dict."""
     if table.until is None:
         return {}
     return {"until": torch.tensor(table.until.toordinal()), **table.to_tensors()}
@@ -201,7 +201,7 @@ _T20: Final = (None, "T20", "IT20")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Counts:
-    """The decayed counts of outcomes as of a day, observed and expected, ``(2, phases, 11)``."""
+    """The observed and expected outcome counts ``(2, phases, 11)``, decayed up to ``day``."""
 
     day: datetime.date
     values: Floats
@@ -213,13 +213,13 @@ class _Counts:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One of the corrections of the expected outcomes, which are applied one after another.
+    """One correction of the expected outcomes. The stages are applied one after another.
 
     Attributes:
         key: the property by which matches are grouped.
-        half_life: the number of days after which the counts have decayed to a half.
-        prior_events: the number of occurrences that are added to both counts of each outcome, which
-            shrinks the ratio towards 1.
+        half_life: the half-life of the counts, in days.
+        prior_events: the number that is added to both counts of each outcome to shrink the ratio
+            towards 1.
         by_phase: whether each phase of an innings has its own ratio.
     """
 
@@ -239,7 +239,7 @@ class Stage:
         return name if not name or match.match_type in _T20 else f"{name} ({match.match_type})"
 
     def ratio(self, counts: _Counts | None, day: datetime.date) -> Floats:
-        """Return the ratio of observed to expected counts, shrunk towards 1, ``(1 or 3, 11)``.
+        """Return the ratio of observed to expected counts ``(1 or 3, 11)``, shrunk towards 1.
 
         All ratios are 1 if there are no counts.
         """
@@ -256,18 +256,19 @@ STAGES: Final = (
     Stage("event", half_life=30, prior_events=20),
     Stage("competition", half_life=365, prior_events=160, by_phase=True),
 )
-"""The corrections: for the kind of cricket, for the competition, for its current season or series,
-and for the phases of an innings in the competition.
+"""The corrections, in the order in which they are applied.
 
-The half-lives and the prior events were chosen on matches of 11 May to 23 October 2024.
+The first three stages group matches by kind of cricket, by competition, and by season or series.
+The last stage groups balls by competition and phase of the innings. The parameters were tuned on
+matches from 11 May to 23 October 2024.
 """
 
 _ONE_BALL: Final = 1.0
-"""A group is not saved if its expected counts have decayed to a sum below this value."""
+"""A group is saved only if its decayed expected counts sum to at least this value."""
 
 
 class OutcomeLevels:
-    """The `DayTable` of the observed and the expected counts, for every stage in `STAGES`."""
+    """The `DayTable` with the observed and expected outcome counts of every stage in `STAGES`."""
 
     def __init__(self) -> None:
         self.until: datetime.date | None = None
@@ -291,9 +292,9 @@ class OutcomeLevels:
         self.until = day
 
     def log_ratios(self, match: MatchSummary) -> Floats:
-        """Return the logarithm of the product of all stages' ratios, by phase, ``(3, 11)``.
+        """Return the sum of the logarithms of all stages' ratios, for each phase, ``(3, 11)``.
 
-        The ratios are computed as of the day ``until``. If the table is new, all logarithms are 0.
+        The counts are decayed up to the day ``until``. If the table is new, all logarithms are 0.
         """
         total = np.zeros((len(PHASES), len(OUTCOMES)))
         for stage, counts in zip(STAGES, self._counts, strict=True):
@@ -346,7 +347,7 @@ def _sum(counts: Sequence[Integers | Floats32]) -> Floats:
 
 
 def _corrected(expected: Floats, ratio: Floats) -> Floats:
-    """Multiply expected counts ``(3, 11)`` by a ratio, and rescale to the same number of balls."""
+    """Multiply expected counts ``(3, 11)`` by a ratio, but preserve the sum of each row."""
     corrected = expected * ratio
     balls, sums = (counts.sum(1, keepdims=True) for counts in (expected, corrected))
     result: Floats = corrected * np.divide(balls, sums, out=np.ones_like(sums), where=sums > 0)
@@ -354,14 +355,14 @@ def _corrected(expected: Floats, ratio: Floats) -> Floats:
 
 
 ROLES: Final = ("striker", "bowler")
-"""The kinds of rating that belong to a player."""
+"""The two roles of a player. Each role has its own ratings."""
 
 _MAX_SIXTEEN_BITS: Final = 2**15 - 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PlayerRecord:
-    """A player's deliveries in one role: their number by outcome ``(11,)``, and their last day."""
+class PlayerCounts:
+    """A player's outcome counts in one role ``(11,)``, and the day of the last delivery."""
 
     counts: Integers
     last_day: datetime.date
@@ -372,11 +373,11 @@ class PlayerRecord:
 
 
 class PlayerRecords:
-    """The `DayTable` of the outcomes of every player's deliveries, by row of the rating tables.
+    """The `DayTable` of every player's outcome counts. Rows are numbered as in the rating tables.
 
     Attributes:
-        counts: for each role, the number of deliveries by outcome, ``(rows, 11)``.
-        last: for each role, the day of each player's last delivery, as an ordinal, ``(rows,)``.
+        counts: for each role, the number of deliveries with each outcome, ``(rows, 11)``.
+        last: for each role, the date of each player's last delivery, as an ordinal, ``(rows,)``.
     """
 
     def __init__(self) -> None:
@@ -392,8 +393,8 @@ class PlayerRecords:
             rows = np.concatenate([rows for rows, _ in played])
             missing = rows.max(initial=-1) + 1 - len(self.last[role])
             if missing > 0:
-                # Most days have new players. The arrays double in size, so they are not copied on
-                # each of these days.
+                # Most days have new players. The arrays grow by doubling, which avoids a copy on
+                # each such day.
                 more = max(missing, len(self.last[role]))
                 self.counts[role] = np.pad(self.counts[role], ((0, more), (0, 0)))
                 self.last[role] = np.pad(self.last[role], (0, more))
@@ -401,12 +402,12 @@ class PlayerRecords:
             self.last[role][rows] = day.toordinal()
         self.until = day
 
-    def of(self, role: str, row: int) -> PlayerRecord | None:
-        """Return the record for one row of the rating table; ``None`` if it has no delivery."""
+    def of(self, role: str, row: int) -> PlayerCounts | None:
+        """Return a player's record, or ``None`` if the player has no deliveries."""
         if not 0 <= row < len(self.last[role]) or not self.counts[role][row].any():
             return None
         last_day = datetime.date.fromordinal(int(self.last[role][row]))
-        return PlayerRecord(self.counts[role][row].copy(), last_day)
+        return PlayerCounts(self.counts[role][row].copy(), last_day)
 
     def copy(self) -> Self:
         other = type(self)()

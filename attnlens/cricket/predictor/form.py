@@ -1,10 +1,11 @@
-"""Estimate, before a match starts, the scoring level and both sides' form from earlier matches.
+"""Estimate each match's scoring level and both sides' form from earlier matches.
 
 The method is a Kalman filter over innings totals (Kalman 1960, "A new approach to linear filtering
-and prediction problems"). A total in `FULL_BALLS` balls is modelled as a sum: the levels of the
-kind of cricket, the competition and the ground, plus the attack of the batting side, minus the
-defence of the bowling side, plus noise. The filter learns at most two totals from each match. It
-learns the matches of a day only after that day.
+and prediction problems"). A total in `FULL_BALLS` balls is modelled as level + attack - defence +
+noise. The level is the sum of three terms: one each for the kind of cricket, the competition and
+the ground. The batting side has an attack value, and the bowling side has a defence value. The
+filter is updated with at most two totals of each match. The estimates for a match use only matches
+of earlier days.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ FULL_BALLS: Final = 120
 
 _MIN_BALLS: Final = 90
 _SCALING: Final = 0.85
-"""The exponent by which totals are scaled.
+"""The exponent in the scaling of totals.
 
 A total in ``n`` balls is multiplied by ``(FULL_BALLS / n) ** _SCALING``. The exponent is below 1
 because sides score faster in short innings.
@@ -54,20 +55,21 @@ _FIRST_LEVELS: Final = (150.0, 153.0, 120.0, 138.0)
 """The prior level of each kind of cricket in `KINDS`, in runs."""
 
 _CHASE_SHORTFALL: Final = 3.0
-"""The mean number of runs by which chases score less than first innings."""
+"""The mean difference between first-innings totals and chase totals, in runs."""
 
 _FINISH_RATE: Final = 1.2
 _BALLS_PER_WICKET: Final = 12
 """Assumptions about a side that reached its target with balls left.
 
-To estimate its full total, the side is assumed to continue to score, at `_FINISH_RATE` times the
-level. It faces the balls left, but at most `_BALLS_PER_WICKET` balls for each wicket in hand.
+The total is extrapolated as if the side had faced the remaining balls, but at most
+`_BALLS_PER_WICKET` balls for each wicket in hand. The assumed run rate is `_FINISH_RATE` times the
+run rate of the level.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """Variances in runs squared: at the first match, added per match, and added per day."""
+    """The initial variance, and the variances added per match and per day, in runs squared."""
 
     first: float
     per_match: float
@@ -91,11 +93,12 @@ class PreMatch:
     """The expected runs in `FULL_BALLS` balls, before the match starts.
 
     Attributes:
-        level: the expected total if both sides were average, in this competition and on this
-            ground.
+        level: the expected total of an average side against an average side, in this competition
+            and on this ground.
         batting: the runs that the batting side is expected to score above the level against this
             opponent.
-        bowling: the runs that the bowling side is expected to score above the level when it bats.
+        bowling: the runs that the bowling side is expected to score above the level in its own
+            innings.
     """
 
     level: float
@@ -112,9 +115,9 @@ class Form:
 
     Attributes:
         keys: the row number of each kind of cricket, competition, ground and side.
-        mean, covariance: the mean ``(rows, 2)`` and the covariance ``(rows, 2, 2)`` of two columns.
-            For a side, the columns are attack and defence. For other rows, they are the level and
-            an unused zero.
+        mean, covariance: the mean ``(rows, 2)`` and the covariance ``(rows, 2, 2)`` of two values
+            for each row. For a side, the values are attack and defence. For other rows, the values
+            are the level and an unused zero.
         seen: the day of each row's last match, as an ordinal, ``(rows,)``.
     """
 
@@ -126,7 +129,7 @@ class Form:
         self.seen: Integers = np.zeros(0, np.int64)
 
     def before(self, match: Match, innings: Innings) -> PreMatch:
-        """Return the expected runs for an innings, based on all days that the table has learnt."""
+        """Return the expected runs for an innings, based on all matches in the table."""
         kind, competition, venue = table_of(match), competition_of(match), venue_key(match)
         level = sum(self._mean(key)[0] for key, _ in _levels(kind, competition, venue))
         ours, theirs = (
@@ -158,7 +161,7 @@ class Form:
         return np.array([_FIRST_LEVELS[KINDS.index(name)] if kind == "kind" else 0.0, 0.0])
 
     def _totals(self, match: MatchSummary) -> Iterator[tuple[InningsSummary, float]]:
-        """Yield the totals of a match that the filter can learn, scaled to `FULL_BALLS` balls."""
+        """Yield the usable totals of a match, scaled to `FULL_BALLS` balls."""
         if len(match.innings) < 2:
             return
         first, second = match.innings[:2]
@@ -186,7 +189,7 @@ class Form:
         yield second, total * (FULL_BALLS / quota) ** _SCALING + _CHASE_SHORTFALL
 
     def _drift(self, entity: Entity, day: datetime.date) -> None:
-        """Add the drift that an entity has accumulated up to a day. A new entity gets a new row."""
+        """Increase an entity's variance by its drift up to ``day``. A new entity gets a new row."""
         key, drift = entity
         shape = _SIDE_SHAPE if key.startswith("side:") else _LEVEL_SHAPE
         if key not in self.keys:

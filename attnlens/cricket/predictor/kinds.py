@@ -1,6 +1,6 @@
 """Compare a match with a predictor's training matches, and write cautions for the reader.
 
-If a fact is missing from the match file or from the checkpoint, it does not count as a difference.
+A fact that is missing from the match file or from the checkpoint does not count as a difference.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from attnlens.cricket.predictor.trained import Trained, identity_of
 from attnlens.files import Json
 
 _MIN_COMPETITIONS: Final = 5
-"""A new competition causes no caution if training had at least this number of competitions."""
+"""A new competition causes no caution if training included at least this many competitions."""
 
 _MAX_DOUBTS: Final = 2
 
 MAX_RATINGS_AGE: Final = 120
-"""Ratings are stale if a match is played more than this number of days after their last match."""
+"""Ratings are stale if they end more than this number of days before the match."""
 
 _USUAL_BALLS: Final = (6,)
 
 
 def kind_card(matches: Sequence[Match]) -> Json:
-    """Return the part of a checkpoint's card that describes the kinds of its training matches."""
+    """Return the part of a checkpoint's model card that describes the kinds of training matches."""
     genders = {match.gender for match in matches}
     return {
         "match_types": sorted({match.match_type for match in matches if match.match_type}),
@@ -40,7 +40,7 @@ def kind_card(matches: Sequence[Match]) -> Json:
 
 
 def differences(match: Match, predictor: Trained) -> list[tuple[str, str]]:
-    """Return the ways in which the kind of a match differs from the training matches.
+    """List the ways in which a match differs from the training matches.
 
     Each difference is a pair: a flag and a sentence.
     """
@@ -60,15 +60,15 @@ def differences(match: Match, predictor: Trained) -> list[tuple[str, str]]:
             f"has {match.overs}"
         )
     if problem:
-        results.append(("other_format", f"{problem}: its figures are only a rough guide"))
+        results.append(("other_format", f"{problem}; the results are only a rough guide"))
     gender = card.get("gender")
     if gender is not None and match.gender not in (None, gender):
         text = f"the model was trained on {gender} cricket, but this match is {match.gender}"
         results.append(("other_gender", text))
     broad = (card.get("competitions") or 0) >= _MIN_COMPETITIONS
     if not broad and not predictor.knows_a_team(match.teams):
-        teams = " nor ".join(match.teams)
-        text = f"the model was not trained on any match of {teams}, so this is another competition"
+        teams = " or ".join(match.teams)
+        text = f"no training match involves {teams}, so this competition may be new to the model"
         results.append(("other_teams", text))
     balls = card.get("balls_per_over") or _USUAL_BALLS
     if match.balls_per_over not in balls:
@@ -88,7 +88,7 @@ def cautions(
 
     Args:
         evidence: whether the effects of interventions were measured.
-        history: whether the ratings were computed for the match's date from earlier matches.
+        history: whether the ratings include only matches that were played before this match.
     """
     if match.doubts:
         doubts = "; ".join(map(str, match.doubts[:_MAX_DOUBTS]))
@@ -111,14 +111,14 @@ def cautions(
     if not history and until is not None and match.date is not None and match.date <= until:
         yield (
             "ratings_from_later",
-            f"ratings include later matches (up to {until}); --history avoids this",
+            f"ratings include later matches (up to {until}); --history omits them",
         )
     age = None if until is None or match.date is None else (match.date - until).days
     if age is not None and age > MAX_RATINGS_AGE:
         yield (
             "stale_ratings",
             f"the ratings of players and competitions are from {until}, {age} days "
-            "before this match; give the matches since then as history to update them",
+            "before this match; to update the ratings, give the matches since then as history",
         )
     if innings.set_later:
         yield (
@@ -141,8 +141,8 @@ def cautions(
         yield (
             "evidence_skipped",
             (
-                "no ball was hidden to test the attention: attention is shown, but no "
-                "claim is tested"
+                "no ball was hidden: the attention weights are shown, but claims about the "
+                "weights are not tested"
             ),
         )
 
@@ -155,7 +155,7 @@ def _cut_short(match: Match, innings: Innings, quota: int) -> bool:
 
 
 def few_before(balls: int) -> Iterator[tuple[str, str]]:
-    """Yield a caution if few or no balls of the innings were bowled before a ball."""
+    """Yield a caution if a ball has few or no earlier balls in its innings."""
     if not balls:
         yield "no_history", "no ball was bowled before this ball in the innings"
     elif balls < SHORT_HISTORY:
@@ -166,7 +166,7 @@ def few_before(balls: int) -> Iterator[tuple[str, str]]:
 def mid_over(innings: Innings, ball: Delivery) -> Iterator[tuple[str, str]]:
     """Yield a caution if another bowler bowled the previous ball of the same over.
 
-    Bowlers rarely change within an over, for example after an injury.
+    A bowler is replaced within an over only in rare cases, such as an injury.
     """
     for last in innings.deliveries[: ball.index - 1][-1:]:
         if last.over == ball.over and last.bowler.key != ball.bowler.key:
@@ -174,8 +174,8 @@ def mid_over(innings: Innings, ball: Delivery) -> Iterator[tuple[str, str]]:
 
 
 def in_training(match: Match, predictor: Trained) -> str | None:
-    """Return a sentence if the match was or may have been used in training, otherwise ``None``."""
-    better = "its predictions look too good"
+    """Return a caution if the match may have been used in training, otherwise ``None``."""
+    better = "the predictions look better than they are"
     if match.date is None:
         return None
     if predictor.trained_on is not None:
@@ -183,7 +183,7 @@ def in_training(match: Match, predictor: Trained) -> str | None:
             return None
         weights = predictor.date("weights_until")
         if weights is not None and match.dates and max(match.dates) > weights:
-            return f"the length of the model's training was chosen on this match, so {better}"
+            return f"this match was used to choose the length of training, so {better}"
         return f"the model was trained on this match, so {better}"
     # This checkpoint does not list its training matches. Only the dates and the kind of match can
     # be compared.
@@ -198,7 +198,7 @@ def in_training(match: Match, predictor: Trained) -> str | None:
 
 
 def kinds_unlike(matches: Iterable[Match], predictor: Trained) -> dict[str, int]:
-    """Count the matches whose kind was not in training, by the name of the kind."""
+    """Count the matches that differ from the training matches, for each kind of match."""
     counts: dict[str, int] = {}
     for match in matches:
         flags = {flag for flag, _ in differences(match, predictor)}
@@ -217,7 +217,7 @@ def kinds_unlike(matches: Iterable[Match], predictor: Trained) -> dict[str, int]
 
 
 def _overs(predictor: Trained) -> list[int]:
-    """Return the numbers of overs per side in training: from the card, or from its match types."""
+    """Return the numbers of overs a side in the training matches, or an empty list if unknown."""
     types = predictor.card.get("match_types") or []
     limits = {OVERS_BY_TYPE[name] for name in types if name in OVERS_BY_TYPE}
     all_known = OVERS_BY_TYPE.keys() >= set(types)

@@ -1,4 +1,4 @@
-"""The network that predicts a ball from a graph of nodes and from attention to the past balls.
+"""The network that predicts a ball's outcome from facts known before the ball and from past balls.
 
 Past balls affect the prediction only through the attention heads of five temporal scales. All heads
 use the same mask, the tensor ``visible``. A past ball that is not visible to a query therefore has
@@ -29,19 +29,19 @@ DISTANCES: Final = (1, 2, 3, 4, 6, 9, 12, 18, 24, 30)
 """The smallest distance in each band of distances. The previous ball has distance 1."""
 
 PLACES: Final = 4 * len(DISTANCES)
-"""The number of place numbers that the function `places` returns."""
+"""The number of different values that the function `places` can return."""
 
 
 _TAIL: Final = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3)
 EFFECT_LEVELS: Final = (*_TAIL, 0.4, 0.5, 0.6, *(1 - level for level in reversed(_TAIL)))
-"""The quantiles of effects that a model stores."""
+"""The probability levels of the quantiles in `FullModel`'s buffer ``effect_quantiles``."""
 
 
 def places(distance: Integers, same_batter: Flags, same_bowler: Flags) -> Integers:
-    """Number each past ball by its distance and its players, from 0 to `PLACES` - 1.
+    """Return the place number of each past ball, from 0 to `PLACES` - 1.
 
-    The place number combines three facts: the distance band, whether the batter is the current
-    batter, and whether the bowler is the current bowler. All arguments have the same shape.
+    The place number combines the distance band, the flag ``same_batter`` and the flag
+    ``same_bowler``. All arguments have the same shape.
     """
     band = np.searchsorted(DISTANCES, distance, side="right") - 1
     result: Integers = 4 * band + 2 * same_batter + same_bowler
@@ -57,7 +57,7 @@ KNOWLEDGE: Final[dict[str, tuple[str, ...]]] = {
     "bowler's record": ("bowler_identity",),
     "scoreboard": ("score_state", "chase_state", "phase_state", "time_pressure", "wicket_buffer"),
 }
-"""The groups of inputs that can be hidden, besides past balls, and the nodes of each group."""
+"""The groups of inputs that can be hidden, and the nodes of each group."""
 
 _RECORD_NODES: Final = (("striker", "batsman"), ("bowler", "bowler"))
 _KNOWLEDGE_RATINGS: Final[dict[str, tuple[str, ...]]] = {
@@ -76,7 +76,7 @@ The vector ``today`` is computed from the earlier innings of the same match.
 
 
 BLOCK: Final = 48
-"""The number of queries in each block of a pass over a whole innings."""
+"""The number of queries per block when every ball of an innings is a query."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class Sizes:
         graph: for each layer, the number of features of each node.
         past_nodes: the names of the nodes that describe a past ball.
         happened: the number of features that describe a past ball's actual outcome.
-        scoreboard: the names of the nodes whose features are also direct inputs of the outcome
+        scoreboard: the names of the nodes whose features also contribute directly to the outcome
             logits.
         heads: the number of heads of each scale.
     """
@@ -108,7 +108,7 @@ class Sizes:
     def from_dict(cls, data: Json) -> Sizes:
         values = dict(data)
         if "slot_dim" in values:
-            raise ValueError("its heads are those of an earlier version")
+            raise ValueError("its heads have the format of an earlier version")
         tuples = {name: tuple(values[name]) for name in ("past_nodes", "scoreboard")}
         return cls(**values | tuples)
 
@@ -119,11 +119,11 @@ class Prediction:
 
     Attributes:
         logits: ``(batch, query, outcome)``.
-        gates: the fusion weights over `FUSED`, ``(batch, query, source)``.
+        gates: the fusion weight of each vector in `FUSED`, ``(batch, query, source)``.
         scales: for each scale, the attention weights ``(batch, head, query, key + 1)``. The last
-            key is the query itself, or for ``whole`` the null key.
-        within: for each layer, the attention weights over its nodes. The key ``layers`` has the
-            attention weights over the layers.
+            key is the query itself, or the null key in the scale ``whole``.
+        within: for each layer, the attention weights of the nodes. The entry ``layers`` has the
+            attention weights of the layers.
     """
 
     logits: Tensor
@@ -133,23 +133,25 @@ class Prediction:
 
 
 class FullModel(nn.Module):
-    """The model: the graph within a ball, five temporal scales and the fusion gates.
+    """The complete network, with a graph of nodes, five temporal scales and fusion gates.
 
     Args:
         sizes: see `Sizes`.
-        prior: the log-probabilities of the outcomes over all balls, ``(outcome,)``. If the
-            scoreboard is hidden, they replace the log-probabilities that are computed from it.
+        prior: the logarithms of the outcome frequencies among all balls, ``(outcome,)``. If the
+            scoreboard is hidden, these values replace the log-probabilities from the scoreboard.
 
     Attributes:
         usual_effects: the mean and the standard deviation of the effect of hiding one past ball,
-            for each place number of `places`, ``(outcome + 2, place, 2)``. Each outcome has a row
-            for the decrease of its log-odds. The second-last row is for the change of the whole
-            distribution in nats. The last row is for the claimed change of the explained outcome,
-            in units of that outcome's standard deviation.
-        effect_quantiles: quantiles of the standardised effects, ``(outcome + 2, level)``. A
-            standardised effect is the difference from the mean in ``usual_effects``, in standard
-            deviations. The levels are `EFFECT_LEVELS`. `attnlens.cricket.lab.fit` measures both
-            buffers after training. They do not affect the forecast.
+            ``(outcome + 2, place, 2)``. The axis ``place`` has one entry for each value of
+            `places`. The first axis has one row for each outcome: the decrease of the outcome's
+            log-odds. The second-last row is for the change of the whole distribution in nats. The
+            last row is for the log-odds change of the explained outcome in the claimed direction.
+            This change is divided by the outcome's standard deviation.
+        effect_quantiles: quantiles of the standardised effects, ``(outcome + 2, level)``. To
+            standardise an effect, the mean in ``usual_effects`` is subtracted, and the difference
+            is divided by the standard deviation. The levels are `EFFECT_LEVELS`.
+            `attnlens.cricket.lab.fit` computes both buffers after training. Neither buffer affects
+            the forecast.
     """
 
     prior: Tensor
@@ -200,7 +202,7 @@ class FullModel(nn.Module):
             for role, mask in masks.items()
         )
         expected = (past["prior"] + striker + bowler + ratings["era"]).softmax(-1)
-        return step("P", expected, "what was expected of each past ball")
+        return step("P", expected, "expected outcome probabilities of each past ball")
 
     def past(self, batch: Batch) -> Tensor:
         """Return the vectors of the past balls, ``(batch, key, hidden_dim)``."""
@@ -211,7 +213,7 @@ class FullModel(nn.Module):
             name: step(
                 f"N_{{{name}}}",
                 self.within_ball.node(name, past["nodes"][name], masks.get(name)),
-                "a node of every past ball",
+                "one node of each past ball",
             )
             for name in self.sizes.past_nodes
         }
@@ -229,40 +231,44 @@ class FullModel(nn.Module):
     ) -> Prediction:
         """Run one forward pass.
 
-        The part ``graph_data`` of the batch describes the queries. It contains ``nodes`` (the
-        features of each node, ``(batch, query, size)``), ``base`` (log-probabilities
-        ``(batch, query, outcome)``) and ``ratings`` (vectors by name, in the shape of ``base``). It
-        may contain ``known``, which has a mask ``(batch, query)`` for each group of `KNOWLEDGE`.
-        The mask is false where the group is hidden.
+        The entry ``graph_data`` describes the queries and has these members:
 
-        The part ``sequence`` describes the past balls. It contains ``now`` (the queries as
-        `Balls`), ``balls`` (the past balls as `Balls`), ``past`` (the arguments of
-        `FullModel.past`), ``visible`` (a mask ``(batch, query, key)``) and ``overs`` (the number of
-        overs). It may contain ``shared`` ``(batch, key)`` and ``in_windows`` ``(batch,)``, which
-        `MultiScaleTemporalEncoder.read` describes.
+        - ``nodes``: the features of each node, ``(batch, query, size)``
+        - ``base``: log-probabilities, ``(batch, query, outcome)``
+        - ``ratings``: a dictionary of vectors that have the shape of ``base``
+        - ``known`` (optional): for each group of `KNOWLEDGE`, a mask ``(batch, query)`` that is
+          false where the group is hidden
 
-        If ``graph_data`` has one query and ``visible`` has several, that query is evaluated under
-        each mask.
+        The entry ``sequence`` describes the past balls and has these members:
+
+        - ``now``, ``balls``: the queries and the past balls, as `Balls`
+        - ``past``: the features of the past balls, for `FullModel.past`
+        - ``visible``: a mask ``(batch, query, key)``
+        - ``overs``: the number of overs
+        - ``shared``, ``in_windows`` (optional): see `MultiScaleTemporalEncoder.read`
+
+        If ``graph_data`` has one query and ``visible`` has several masks, the query is evaluated
+        under each mask.
 
         Args:
             batch: a dictionary with ``graph_data`` and ``sequence``.
             key: the result of `past`, if it is already computed.
-            summaries: the summaries of the overs, if they are already computed. They are allowed
-                only if the batch contains ``shared``.
+            summaries: the summaries of the overs, if they are already computed. This argument is
+                allowed only if the batch contains ``shared``.
         """
         graph, sequence = batch["graph_data"], batch["sequence"]
         knowledge_masks: Mapping[str, Tensor] = graph.get("known") or {}
         current, before, visible = sequence["now"], sequence["balls"], sequence["visible"]
         key = self.past(sequence) if key is None else key
         relations = relate(current, before, visible)
-        relations = step("R", relations, "how each past ball stands to this one", as_input=True)
+        relations = step("R", relations, "relations of each past ball to this ball", as_input=True)
 
         group_of = {node: group for group, nodes in KNOWLEDGE.items() for node in nodes}
         nodes = {
             name: step(
                 f"n_{{{name}}}",
                 self.within_ball.node(name, features, knowledge_masks.get(group_of[name])),
-                "a node of the ball",
+                "one node of the ball",
             )
             for name, features in graph["nodes"].items()
         }
@@ -271,8 +277,8 @@ class FullModel(nn.Module):
         ball = self.ball_norm(ball + self.from_expected(expected - self.prior))
         ball = step("b", ball, "the ball")
         if visible.shape[1] > ball.shape[1]:
-            # If one ball is evaluated under many masks, everything above is computed only once,
-            # because it does not depend on the mask.
+            # If one ball is evaluated under many masks, the tensors above are computed only once,
+            # because they do not depend on the mask.
             ball = ball.expand(-1, visible.shape[1], -1)
         vectors, scales = self.temporal.read(
             self.dropout(ball),
@@ -291,7 +297,7 @@ class FullModel(nn.Module):
         gates = step("a_{fusion}", gates, "attention to the ball and the five scales")
         parts = torch.stack([ball, *(vectors[scale] for scale in SCALES)], -2)
         fused = (gates[..., None] * parts).sum(-2)
-        fused = step("f", fused, "the ball and its past")
+        fused = step("f", fused, "the ball combined with its past")
         logits = self.to_outcome(self.dropout(fused)) + expected
         logits = step("logits", logits, "a score for every outcome")
         return Prediction(logits, gates, scales, within)
@@ -312,13 +318,14 @@ class FullModel(nn.Module):
             rating = graph["ratings"][name] * self.rating_scale[name]
             logits = logits + (rating if mask is None else rating * mask[..., None])
         result: Tensor = logits.log_softmax(-1) * self.trust + skip
-        return step("e", result, "what scoreboard and ratings expect")
+        return step("e", result, "logits from scoreboard and ratings")
 
     def forward(self, batch: Batch) -> Tensor:
         """Return the outcome logits ``(batch, query, outcome)``. `predict` describes ``batch``.
 
         If every ball of an innings is a query, the queries are computed in blocks. Each block reads
-        only the balls up to its end, which gives the same numbers with less work.
+        only the balls up to the end of the block. The results do not change, but the computation is
+        faster.
         """
         sequence = batch["sequence"]
         queries, keys = sequence["visible"].shape[1:]
@@ -344,13 +351,12 @@ class FullModel(nn.Module):
         return torch.cat(logits, 1)
 
     def get_full_attention_profile(self, batch: Batch) -> Json:
-        """Return the attention weights of the first row's last query, as plain numbers.
+        """Return the attention weights of the last query in the first row, as plain numbers.
 
         Returns:
             A dictionary with ``within_ball``, ``across_balls`` and ``fusion_weights``.
             ``within_ball`` is ``{"layers": [{"layer", "weight", "nodes": [{"node", "weight"}]}]}``.
-            ``across_balls`` has, for each scale, the weights ``(head, key + 1)`` of
-            `Prediction.scales` as nested lists.
+            ``across_balls`` maps each scale to nested lists of weights, ``(head, key + 1)``.
         """
         with torch.no_grad():
             result = self.predict(batch)

@@ -1,10 +1,10 @@
 """Ratings of players, venues and teams, learnt from earlier matches.
 
-The outcome logits of a ball are ``base(scoreboard) + r[striker] + r[bowler] + r[venue] +
-...``, where ``r`` are the ratings. After each date, the ratings are updated by one damped Newton
-step for each entity and outcome (online empirical Bayes). Let ``G = Σ (y - p)`` and
-``F = Σ p(1 - p)`` over the entity's balls on that date. The update is ``precision ← 1 / (1 /
-precision + drift) + F``, ``r ← r + step · G / precision``.
+The outcome logits of a ball are ``base(scoreboard) + r[striker] + r[bowler] + r[venue] + ...``,
+where ``r`` are the ratings. After each date, the ratings are updated by one damped Newton step for
+each entity and outcome (online empirical Bayes). Let ``G = Σ (y - p)`` and ``F = Σ p(1 - p)`` over
+the entity's balls on that date. The update is ``precision ← 1 / (1 / precision + drift) + F``,
+``r ← r + step · G / precision``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from attnlens.cricket.predictor.day_tables import (
     DayTable,
     MatchSummary,
     OutcomeLevels,
-    PlayerRecord,
+    PlayerCounts,
     PlayerRecords,
     summary_of,
 )
@@ -66,7 +66,7 @@ KINDS: Final[tuple[Kind, ...]] = (
     Kind("bowling_team", 0.30, 5e-4),
     Kind("era", 0.10, 5e-5),
 )
-"""The kinds of entity, in the order of the columns of `Ratings.entities`."""
+"""The kinds of entity, in the column order of `Ratings.entities`."""
 
 ALL_KINDS: Final[tuple[str, ...]] = tuple(kind.name for kind in KINDS)
 
@@ -82,7 +82,7 @@ class RatingTable:
     balls: Floats32 = field(default_factory=lambda: np.zeros(0, np.float32))
 
     def row(self, key: str, *, create: bool = False) -> int:
-        """Return the row of ``key``. An unknown key gives -1; with ``create``, a new row."""
+        """Return the row of ``key``. An unknown key gets -1, or a new row if ``create`` is true."""
         if key in self.keys or not create:
             return self.keys.get(key, -1)
         number = len(self.keys)
@@ -98,7 +98,7 @@ class RatingTable:
         return number
 
     def look_up(self, rows: NDArray[np.int64]) -> tuple[Floats32, Floats32]:
-        """Return the ratings ``(n, 11)`` and the ball counts ``(n,)``. They are 0 for row -1."""
+        """Return the ratings ``(n, 11)`` and the ball counts ``(n,)``. Row -1 gives zeros."""
         if not len(self.balls):
             return np.zeros((len(rows), len(OUTCOMES)), np.float32), np.zeros(len(rows), np.float32)
         met = rows >= 0
@@ -132,16 +132,16 @@ DAY_TABLES: Final[dict[str, type[DayTable]]] = {
     "form": Form,
     "records": PlayerRecords,
 }
-"""The attributes of `Ratings` that are day tables, which learn from summaries of matches."""
+"""The table type of each attribute of `Ratings` that is a `DayTable`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MatchUpdate:
-    """The data of one match that update the ratings and the tables of each day (`DayTable`).
+    """The data of one match from which the ratings and every `DayTable` are updated.
 
     Attributes:
-        innings: for each innings, the data that update the ratings.
-        summary: the data that update the tables of each day.
+        innings: the arguments of `Ratings.learn` for each innings.
+        summary: the data for `DayTable.learn_day`.
     """
 
     innings: tuple[RatingUpdate, ...]
@@ -150,12 +150,12 @@ class MatchUpdate:
 
 @dataclass
 class Ratings:
-    """The rating tables of all kinds of entity, and the day tables.
+    """The rating tables of all kinds of entity, and one `DayTable` of each type.
 
     Attributes:
-        aliases: for each player's name, the id that was last seen with the name.
-        until: the last day from which the ratings have learnt. Each day table has its own last day,
-            which is earlier if the checkpoint is older than the table.
+        aliases: for each player name, the id that was last seen with this name.
+        until: the last day that the ratings include. Each `DayTable` has its own last day, which
+            may be earlier.
         kinds: the kinds of entity that are rated. The tables of other kinds stay empty.
         levels, records: see `attnlens.cricket.predictor.day_tables`.
         form: see `attnlens.cricket.predictor.form`.
@@ -177,13 +177,13 @@ class Ratings:
 
     @property
     def complete_until(self) -> datetime.date | None:
-        """The last day from which both the ratings and all day tables have learnt."""
+        """The last day that is included in the ratings and in every `DayTable`."""
         days = [self.until, *(table.until for table in self.day_tables.values())]
         learnt = [day for day in days if day is not None]
         return min(learnt) if len(learnt) == len(days) else None
 
     def copy(self, *, blank: bool = False) -> Ratings:
-        """Return an independent copy. With ``blank``, it keeps the names but has learnt nothing."""
+        """Return an independent copy. If ``blank`` is true, reset all ratings but keep names."""
         tables = {}
         for name, table in self.tables.items():
             arrays = {
@@ -204,15 +204,15 @@ class Ratings:
         )
 
     def player_key(self, player: Player) -> str:
-        """Return the player's id, else the id last seen with the player's name, else the name."""
+        """Return the player's id, or the id last seen with this name, or the name."""
         return player.id or self.aliases.get(player.name, player.name)
 
     def entities(
         self, match: Match, innings: Innings, *, create: bool = False
     ) -> NDArray[np.int64]:
-        """Return the row of each delivery in each rating table, ``(deliveries, len(KINDS))``.
+        """Return each delivery's row in every rating table, ``(deliveries, len(KINDS))``.
 
-        The row of an unknown entity is -1. With ``create``, an unknown entity gets a new row.
+        The row of an unknown entity is -1. If ``create`` is true, an unknown entity gets a new row.
         """
         tables, quota = self.tables, quota_of(match, innings)
         venue, competition = venue_key(match), competition_of(match)
@@ -248,7 +248,7 @@ class Ratings:
         return rows
 
     def of(self, kind: str, key: str) -> Floats32:
-        """Return the rating of one entity, ``(11,)``. It is 0 for an unknown entity."""
+        """Return the rating of one entity, ``(11,)``. An unknown entity has the rating 0."""
         table = self.tables[kind]
         vector: Floats32 = table.look_up(np.array([table.row(key) if key else -1]))[0][0]
         return vector
@@ -266,10 +266,9 @@ class Ratings:
         return total
 
     def parts(self, rows: NDArray[np.int64]) -> dict[str, Floats32]:
-        """Return, for each kind of entity, the ratings of all balls, ``(n, 11)``.
+        """Return the ratings ``(n, 11)`` that apply to each ball, for every kind of entity.
 
-        The result also has keys ``<kind>_balls``, with the number of balls from which each rating
-        was learnt, ``(n,)``.
+        The entry ``<kind>_balls`` counts the balls from which each rating was computed, ``(n,)``.
         """
         vectors: dict[str, Floats32] = {}
         for column, kind in enumerate(KINDS):
@@ -304,12 +303,11 @@ class Ratings:
         *,
         create: bool = True,
     ) -> MatchUpdate:
-        """Return the data of a match from which `learn_day` learns.
+        """Return the data of a match in the form that `learn_day` needs.
 
         Args:
-            innings: for each innings, the innings itself, the log-probabilities from the scoreboard
-                alone ``(n, 11)``, and the class numbers of the actual outcomes ``(n,)``.
-            create: whether rows for new entities are added to the tables now.
+            innings: as for `summary_of`.
+            create: whether to add a table row for each new entity.
         """
         entries = list(innings)
         lessons = tuple(
@@ -319,11 +317,11 @@ class Ratings:
         players = {role: _counts_by_row(lessons, ALL_KINDS.index(role)) for role in ROLES}
         return MatchUpdate(lessons, summary_of(match, entries, players))
 
-    def record_of(self, role: str, player: Player) -> PlayerRecord | None:
-        """Return the counts of the balls from which a player's rating in one role was learnt.
+    def record_of(self, role: str, player: Player) -> PlayerCounts | None:
+        """Return the outcome counts of all balls from which a player's rating was computed.
 
-        The role is ``striker`` or ``bowler``. The result is ``None`` for an unknown player, or if
-        the counts do not include all matches that the ratings have learnt.
+        The role is ``striker`` or ``bowler``. The result is ``None`` if the player is unknown, or
+        if some of the rated balls were not counted.
         """
         row = self.tables[role].row(self.player_key(player))
         record = self.records.of(role, row)
@@ -332,7 +330,7 @@ class Ratings:
         return record
 
     def learn_day(self, day: datetime.date, updates: Sequence[MatchUpdate]) -> None:
-        """Learn from all matches of one date. Tables that already know the date do not change."""
+        """Add the matches of ``day`` to every table that does not include ``day`` yet."""
         if self.until is None or day > self.until:
             lessons = [lesson for update in updates for lesson in update.innings]
             rows, base, outcomes = zip(*lessons, strict=True)
@@ -344,7 +342,7 @@ class Ratings:
 
 
 def _counts_by_row(lessons: Iterable[RatingUpdate], column: int) -> tuple[Integers, Integers]:
-    """Return the rows of known entities of one kind, and their counts by outcome ``(rows, 11)``."""
+    """Return the row of each known entity of one kind, and the outcome counts ``(rows, 11)``."""
     pairs = [(rows[:, column], outcomes) for rows, _, outcomes in lessons]
     rows, outcomes = (np.concatenate(part) for part in zip(*pairs, strict=True))
     entities, positions = np.unique(rows, return_inverse=True)
@@ -361,7 +359,7 @@ def softmax(logits: Floats32) -> Floats32:
 
 
 def by_date(matches: Iterable[Match]) -> Iterable[tuple[datetime.date, list[Match]]]:
-    """Group matches by their last day, earliest first. Matches without a date are left out."""
+    """Group matches by last day, earliest day first. Matches without a date are omitted."""
     days: dict[datetime.date, list[Match]] = {}
     for match in matches:
         if match.dates:

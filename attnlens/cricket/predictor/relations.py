@@ -1,7 +1,7 @@
-"""Relations between past balls and the current ball, and attention biased by these relations.
+"""Relations between past balls and the current ball, and attention with relation biases.
 
-Relations are computed from *visible* balls only. If a ball is hidden, its effect on the relations
-of neighbouring balls therefore disappears too. The biases ``B`` are learnt. The logits are
+Relations are computed from *visible* balls only. Hiding a ball therefore also removes the ball's
+effect on the relations of neighbouring balls. The biases ``B`` are learnt. The logits are
 ``logits[h, i, j] = q_i · (k_j + p_{i-j}) / √d_k + Σ_r B[h, r] · relation_r(i, j)``.
 """
 
@@ -30,12 +30,12 @@ RELATIONS: Final[tuple[str, ...]] = (
     "same_matchup",
     "same_stand",
 )
-"""The names of the relations, in the order of every tensor axis over relations."""
+"""The names of the relations. Every tensor axis for relations uses this order."""
 
 RECENCY: Final = RELATIONS.index("recency")
 
 MIN_WEIGHT: Final = 1e-9
-"""The lower bound of the null key's weight in a counting head. It keeps the logarithm finite."""
+"""The lower bound of the null key's weight, which keeps the logarithm of the weight finite."""
 
 _CLUSTER_REACH: Final = 3
 """A boundary belongs to a cluster if another boundary is at most this number of balls away."""
@@ -49,9 +49,8 @@ Batch: TypeAlias = dict[str, Any]
 class Balls:
     """A sequence of balls as integers and flags, each ``(batch, ball)``.
 
-    ``ball_in_over`` counts from 1. Players have numbers, and equal numbers mean the same player.
-    The last three fields are set only for past balls. ``last_in_over`` is true if the next delivery
-    belongs to another over.
+    ``ball_in_over`` counts from 1. Each player has a unique number. The last three fields are set
+    only for past balls. ``last_in_over`` is true if the next delivery belongs to another over.
     """
 
     index: Tensor
@@ -80,14 +79,14 @@ def mapped(value: Any, change: Callable[[Tensor], Any]) -> Any:
 
 
 def take(value: Any, rows: slice | list[int]) -> Any:
-    """Return the same structure, in which every tensor has only ``rows`` of its second axis."""
+    """Select the indices ``rows`` on the second axis of every tensor in a nested structure."""
     return mapped(value, lambda tensor: tensor[:, rows])
 
 
 def neighbours(flags: Tensor, reach: int) -> Tensor:
-    """Return, for each ball, whether another ball within ``reach`` balls has its flag set.
+    """Return whether each ball has a flagged neighbour within a distance of ``reach`` balls.
 
-    ``flags`` and the result are ``(..., ball)``.
+    ``flags`` and the result have the shape ``(..., ball)``.
     """
     result = torch.zeros_like(flags)
     for distance in range(1, reach + 1):
@@ -100,14 +99,12 @@ def relate(query: Balls, key: Balls, visible: Tensor) -> Tensor:
     """Return the relations of every past ball in ``key`` to every ball in ``query``.
 
     Returns:
-        Floats ``(batch, query, key, len(RELATIONS))``. Recency is minus the distance in deliveries.
-        The other relations are 0 or 1. All relations are 0 where ``visible``, a mask
-        ``(batch, query, key)``, is false.
+        Floats ``(batch, query, key, len(RELATIONS))``. Recency is the negative distance in
+        deliveries. The other relations are 0 or 1. ``visible`` is a mask ``(batch, query, key)``.
+        Where the mask is false, all relations are 0.
     """
     if key.wicket is None or key.boundary is None or key.last_in_over is None:
-        raise ValueError(
-            "relations to key balls require the flags wicket, boundary and last_in_over"
-        )
+        raise ValueError("the key balls need the fields wicket, boundary and last_in_over")
 
     def same(name: str) -> Tensor:
         return getattr(query, name)[:, :, None] == getattr(key, name)[:, None, :]  # type: ignore[no-any-return]  # tensors compare to tensors
@@ -144,8 +141,8 @@ def relate(query: Balls, key: Balls, visible: Tensor) -> Tensor:
 def relate_overs(table: Tensor, visible: Tensor, membership: Tensor, query_over: Tensor) -> Tensor:
     """Return the relations between every earlier over and every query.
 
-    The result is ``(batch, query, over, relation)``. An over's value for a relation is the share of
-    its visible balls that have the relation. Its recency is minus the distance in overs.
+    The result is ``(batch, query, over, relation)``. The value of a relation is the share of the
+    over's visible balls that have the relation. The recency is the negative distance in overs.
 
     Args:
         table: the result of `relate`.
@@ -163,16 +160,16 @@ def relate_overs(table: Tensor, visible: Tensor, membership: Tensor, query_over:
 def visible_overs(
     balls: Balls, visible: Tensor, overs: int
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Find the distinct sets of visible balls among all overs of all queries.
+    """Find all distinct sets of visible balls in an over, across all queries.
 
     Each distinct set needs to be summarised only once. There are few distinct sets, because most
     masks leave most overs unchanged. A *slot* is the position of a delivery in its over. Padding
     keys belong to no over and have no slot.
 
     Returns:
-        Four tensors. The first three describe every distinct set: its row in the batch ``(set,)``,
-        the key in each slot ``(set, slot)``, and whether that key is visible ``(set, slot)``. The
-        last tensor has, for each over of each query, the number of its set
+        Four tensors. For each distinct set, the first three tensors have the row in the batch
+        ``(set,)``, the key in each slot ``(set, slot)`` and the visibility of that key
+        ``(set, slot)``. The last tensor has the set number for each over of each query
         ``(batch * query * over,)``.
     """
     batch, queries, keys = visible.shape
@@ -203,13 +200,13 @@ def visible_overs(
 
 
 STARTING_PATTERNS: Final[tuple[str, ...]] = ("recency", "same_bowler", "same_batsman")
-"""The relations for which heads 0, 1 and 2, in this order, start with a bias.
+"""The relations that heads 0, 1 and 2 favour at the start of training, in this order.
 
 All other biases start at zero.
 """
 
 WINDOWS: Final[dict[str, int]] = {"last_12": 12, "last_24": 24}
-"""Names of restrictions by distance, with the number of past balls to which a head may attend."""
+"""For each restriction by distance, the number of past balls that a head may see."""
 
 
 def starting_table(heads: int) -> Tensor:
@@ -221,10 +218,11 @@ def starting_table(heads: int) -> Tensor:
 
 
 def restriction(relations: Tensor, name: str | None) -> Tensor:
-    """Return the keys that a head may see if it is restricted to a relation or to one of `WINDOWS`.
+    """Return a mask of the keys that a restricted head may see.
 
     Args:
         relations: the result of `relate`, ``(batch, query, key, relation)``.
+        name: a relation, a name in `WINDOWS`, or ``None`` for no restriction.
 
     Returns:
         A boolean mask ``(batch, query, key)``, true for a key that the head may see.
@@ -241,20 +239,17 @@ class RelationAttention(nn.Module):
 
     Args:
         hidden_dim: the width of queries, keys and output.
-        num_heads: the number of heads. By default, each head has
-            ``max(1, hidden_dim // num_heads)`` columns.
-        reach: the number of distances that have a position vector. If it is 0, there are no
-            position vectors.
-        own: whether a query may attend to itself, as the last key.
-        head_dim: the number of columns of each head, instead of the default.
-        null: if this is given, the heads count balls. A counting head has a *null key*: an
-            additional last key with a learnable logit, whose initial value is ``null``. The output
-            of a counting head is minus the logarithm of the weight on the null key; there are no
-            value vectors. If the head attends evenly to n balls, the null key has the weight
-            ``1 / (1 + n e^-null)``, so the output grows with n. Hiding a ball of weight w changes
-            the output by ``log(1 - w)``.
-        only: for each head, the relation or the member of `WINDOWS` to which it is restricted, or
-            ``None``. Heads beyond the end of this sequence see every key.
+        num_heads: the number of heads.
+        reach: the number of distances that have a position vector.
+        own: whether a query may attend to itself. The query is then the last key.
+        head_dim: the width of each head; by default ``max(1, hidden_dim // num_heads)``.
+        null: the initial logit of the *null key*, which is an additional last key with a learnable
+            logit. With a null key, the heads count balls. A counting head has no value vectors; its
+            output is the negative logarithm of the null key's weight. If the logits of n balls are
+            0, the null key has the weight ``1 / (1 + n e^-null)``, so the output grows with n.
+            Hiding a ball of weight w changes the output by ``log(1 - w)``.
+        only: for each head, a restriction (a relation or a name in `WINDOWS`) or ``None``. Heads
+            without an entry see every key.
     """
 
     def __init__(
@@ -299,15 +294,15 @@ class RelationAttention(nn.Module):
             query: ``(batch, query, hidden_dim)``.
             key: the past balls, ``(batch, key, hidden_dim)``.
             relations: ``(batch, query, key, relation)``.
-            hidden: a boolean mask that is true for hidden keys. It must broadcast to
+            hidden: a boolean mask that is true for hidden keys. The mask must be broadcastable to
                 ``(batch, head, query, key)``.
             distance: the distance between each key and the query, ``(batch, query, key)``. The
                 previous ball has distance 1.
 
         Returns:
             The output ``(batch, query, hidden_dim)`` and the weights ``(batch, head, query, key)``.
-            If ``own`` is true or if there is a null key, the weights have one more key at the end:
-            the query itself, or the null key.
+            The weights have an additional last key if ``own`` is true (the query itself) or if
+            ``null`` is given (the null key).
         """
         heads = self.num_heads
         q = step("Q", split_heads(self.to_query(query), heads), "queries")
@@ -345,7 +340,7 @@ class RelationAttention(nn.Module):
                     torch.cat([content, nothing if built_in else last], -1),
                     torch.cat([bias, last if built_in else nothing], -1),
                 )
-        weights = step("A", weights, "attention, a further key being no past ball")
+        weights = step("A", weights, "attention weights, with an extra last key")
         if v is None or self.to_value is None:
             return self.to_output(join_heads(counted(weights))), weights
         attended = weights[..., : v.shape[-2]] @ v
@@ -360,14 +355,14 @@ class RelationAttention(nn.Module):
         if not self.own:
             return None
         own = (q * self._own(self.to_key, query)).sum(-1, keepdim=True)
-        return step("s", own, "logits of the ball itself")
+        return step("s", own, "logits of the query's own key")
 
     def _own(self, project: nn.Linear, query: Tensor) -> Tensor:
         return split_heads(project(query), self.num_heads)
 
 
 def counted(weights: Tensor) -> Tensor:
-    """Compute the output of counting heads, ``(..., 1)``, from their weights ``(..., key)``.
+    """Compute the output of counting heads ``(..., 1)`` from attention weights ``(..., key)``.
 
     The last key must be the null key.
     """
@@ -383,9 +378,8 @@ def feed_forward(hidden_dim: int, dropout: float) -> nn.Sequential:
 class RelationBlock(nn.Module):
     """An attention layer and a feed-forward network, each pre-norm with a residual connection.
 
-    ``attention`` holds the arguments of `RelationAttention`. If the heads count balls, the block
-    has neither the feed-forward network nor residual connections, and its output is computed from
-    the counts alone.
+    ``attention`` contains the arguments of `RelationAttention`. If the heads count balls, the block
+    has no feed-forward network and no residual connections.
     """
 
     def __init__(
@@ -413,7 +407,7 @@ class RelationBlock(nn.Module):
         hidden: Tensor,
         distance: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """Normalise query and key, and compute the attention as in `RelationAttention`."""
+        """Apply the block. Arguments and results are the same as in `RelationAttention.forward`."""
         attended, weights = self.attention(
             self.query_norm(query), self.query_norm(key), relations, hidden, distance
         )

@@ -1,4 +1,4 @@
-"""The scales and their windows, names of heads and relations, and the class `WindowBall`."""
+"""The scales of attention to past balls, and names for attention heads and relations."""
 
 from __future__ import annotations
 
@@ -16,26 +16,25 @@ SCALES: Final[dict[str, int]] = {
     "long": 20,
     "whole": 10_000,
 }
-"""The window of each scale.
+"""The window of each scale in deliveries, including the current delivery.
 
-It is a number of deliveries, the current one included. For ``long``, it is a number of earlier
-overs.
+The window of ``long`` is measured in earlier overs.
 """
 
 WINDOWED: Final = SCALE_NAMES[:4]
-"""The scales that do not see the whole innings, but only a window of balls or overs."""
+"""The scales that see only a window of balls or overs instead of the whole innings."""
 
 RECENT: Final = SCALES["medium"] - 1
-"""The number of balls before the current one that count as recent."""
+"""The number of balls before the current ball that count as recent."""
 
 SHORT_HISTORY: Final = 12
-"""A ball has a short history if fewer balls than this were bowled before it in the innings."""
+"""A ball with fewer than this number of earlier balls in the innings has a short history."""
 
 UNNAMED: Final = "learned"
-"""The name for the pattern of a head that started training without a built-in pattern."""
+"""The pattern name of a head that had no built-in pattern at the start of training."""
 
 UNSPECIALISED: Final = "unspecialised"
-"""The name of a head whose measured behaviour fits none of the relations."""
+"""The name for a head whose measured behaviour fits none of the relations."""
 
 QUESTIONS: Final[dict[str, str]] = {
     "recency": "where is the momentum now",
@@ -50,9 +49,9 @@ QUESTIONS: Final[dict[str, str]] = {
     "same_stand": "how has this stand gone",
     "last_12": "how have the last 12 balls gone",
     "last_24": "how have the last 24 balls gone",
-    UNNAMED: "free to learn its own",
+    UNNAMED: "free to learn its own pattern",
 }
-"""The question that a head with each relation answers, and words for a head without a relation."""
+"""For each relation, the question that a head answers. The last entry is for other heads."""
 
 RELATION_BALLS: Final[dict[str, str]] = {
     "same_bowler": "this bowler's balls",
@@ -65,7 +64,7 @@ RELATION_BALLS: Final[dict[str, str]] = {
     "wicket_adjacent": "wickets and the balls next to them",
     "boundary": "fours and sixes",
 }
-"""For each restriction of a head, the balls to which the head may attend, in words."""
+"""For each restriction, a phrase that describes the visible balls."""
 
 SCALE_QUESTIONS: Final[dict[str, str]] = {
     "micro": "the current over",
@@ -79,7 +78,7 @@ SHARES: Final[tuple[str, ...]] = (
     *("same_over", "same_bowler", "same_batsman", "same_matchup"),
     *("boundary", "wicket_adjacent", "boundary_cluster", "over_boundary", "same_stand"),
 )
-"""The relations for which two shares are compared: of the attention, and of uniform attention."""
+"""The relations for which the share of attention is compared with uniform attention."""
 
 
 class WindowBall(NamedTuple):
@@ -115,7 +114,7 @@ def head_name(scale: str, number: int) -> str:
 
 
 def head_id(scale: str, number: int) -> str:
-    """Return an id such as ``whole-0``, which is the `head_name` in a form that suits URLs."""
+    """Return the `head_name` in a form that suits URLs, such as ``whole-0``."""
     return f"{scale}-{number}"
 
 

@@ -1,9 +1,9 @@
-"""The predictor's two encoders: one for the ball itself, and one for the balls before it.
+"""The predictor's two encoders: one for the current ball, and one for past balls.
 
-The first encoder reads named nodes, which hold the facts that are known before the ball. The nodes
-form layers, which are read from the top down. The second encoder reads past balls at five scales.
-The heads of four scales have built-in biases. Each head of the fifth scale, ``whole``, sees all
-balls of the innings that have one relation.
+The first encoder reads named nodes, which contain the facts that are known before the ball. The
+nodes form layers, which are read from the top down. The second encoder reads past balls at five
+scales. The heads of four scales have built-in biases. In the fifth scale (``whole``), each head
+sees only the past balls that satisfy the head's restriction.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class LayerAttention(nn.Module):
         self.probe = AttentionProbe(("batch", "query", "node"))
 
     def forward(self, nodes: Tensor, above: Tensor, hidden: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the layer's output and its attention weights over the nodes.
+        """Return the layer's output and the attention weights of the nodes.
 
         Args:
             nodes: ``(..., node, hidden_dim)``.
@@ -53,7 +53,7 @@ class LayerAttention(nn.Module):
             hidden: whether each node is hidden, ``(node,)``.
         """
         nodes = step("X", nodes, "the layer's nodes")
-        query = step("q", self.question + self.from_above(above), "what the layer is asked")
+        query = step("q", self.question + self.from_above(above), "the query of the layer")
         # (W n) · q = n · (Wᵀ q) needs one product with W per ball instead of one per node.
         scores = query @ self.to_key.weight
         # Matrix products with few rows are slow, especially in the backward pass. A sum of
@@ -66,9 +66,9 @@ class LayerAttention(nn.Module):
 
 
 class WithinBallEncoder(nn.Module):
-    """The encoder of one ball's graph of nodes.
+    """An encoder of the nodes that describe one ball.
 
-    ``graph`` maps each layer to its nodes and their numbers of features.
+    ``graph`` has, for each layer, the number of features of each node.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class WithinBallEncoder(nn.Module):
     def node(self, name: str, features: Tensor, is_known: Tensor | None = None) -> Tensor:
         """Return a node's vector ``(..., hidden_dim)`` from its features ``(..., size)``.
 
-        Where ``is_known`` ``(...)`` is false, the result is the learnt vector for "unknown".
+        Where the mask ``is_known`` is false, the result is the learnt vector for "unknown".
         """
         value: Tensor = self.features[name](features)
         if is_known is not None:
@@ -112,12 +112,11 @@ class WithinBallEncoder(nn.Module):
         return value
 
     def forward(self, nodes: Mapping[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
-        """Return the ball's vector ``(..., hidden_dim)`` from its nodes, and the attention weights.
+        """Compute the ball's vector ``(..., hidden_dim)`` and the attention weights from the nodes.
 
         Layers are read from the top down. A layer is skipped if none of its nodes is in ``nodes``.
-        The dictionary of weights has a key for each layer, with the weights over its nodes
-        ``(..., node)``. Its key ``layers`` has the weights over the layers ``(..., layer)``, in
-        which a skipped layer has the weight 0.
+        The dictionary of weights has an entry ``(..., node)`` for each layer. The entry ``layers``
+        has the weights of the layers ``(..., layer)``. A skipped layer has the weight 0.
         """
         empty = torch.zeros_like(next(iter(nodes.values())))
         above, rows, weights, absent = empty, [], {}, []
@@ -150,7 +149,7 @@ _COUNTED: Final = (
     *("over_boundary", "wicket_adjacent", "boundary"),
 )
 WHOLE_RELATIONS: Final = tuple(relation for relation in _COUNTED for _ in range(2))
-"""The relation to which each head of ``whole`` is restricted. Each relation has two heads."""
+"""The restriction of each head of the scale ``whole``. Two heads share each restriction."""
 
 _WHOLE_HEAD_DIM: Final = 8
 _NULL: Final = 1.5
@@ -170,7 +169,7 @@ class TemporalEncoder(nn.Module):
             and same batsman; the other heads start without a bias.
         num_layers: the number of layers. With one layer, each key is one past ball. With more
             layers, the keys of later layers are mixtures of past balls.
-        max_seq_len: the number of deliveries in the window, including the current one.
+        max_seq_len: the number of deliveries in the window, including the current delivery.
         attention: further arguments of `RelationAttention`.
     """
 
@@ -202,7 +201,7 @@ class TemporalEncoder(nn.Module):
     def embed(
         self, vectors: Tensor, overs: Tensor, balls_in_over: Tensor, is_known: Tensor | None = None
     ) -> Tensor:
-        """Project ball vectors to the encoder's width, and add the embedding of their position.
+        """Project ball vectors to the encoder's width, and add position embeddings.
 
         The position is the over and the ball in the over. Where ``is_known`` is false, no position
         is added. Overs and deliveries beyond the range of the embeddings use the last embedding.
@@ -218,13 +217,13 @@ class TemporalEncoder(nn.Module):
     def read(
         self, query: Tensor, key: Tensor, relations: Tensor, hidden: Tensor, distance: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Apply the only layer of the encoder to queries and past balls, as in `RelationBlock`.
+        """Apply the encoder's only `RelationBlock` to queries and past balls.
 
         Raises:
             ValueError: the encoder has more than one layer.
         """
         if len(self.layers) != 1:
-            raise ValueError("only an encoder with one layer reads balls that have not mixed")
+            raise ValueError("read() requires an encoder with exactly one layer")
         result: tuple[Tensor, Tensor] = self.layers[0](query, key, relations, hidden, distance)
         return result
 
@@ -239,12 +238,12 @@ class TemporalEncoder(nn.Module):
         """Return the vector of the last position, ``(batch, hidden_dim)``.
 
         Args:
-            ball_sequence: ``(batch, ball, ball_dim)``. The last ball is the current one.
+            ball_sequence: ``(batch, ball, ball_dim)``. The last ball is the current ball.
             positions: the position within the window, ``(batch, ball)`` or ``(ball,)``.
-            overs: the over of each ball from 0, in the same shapes.
-            balls_in_over: the position of each delivery in its over, in the same shapes. It may
-                count from 0 or from 1.
-            mask: a boolean ``(batch, ball)``, true where a ball is hidden (for example padding).
+            overs: the over of each ball, counted from 0, with the shape of ``positions``.
+            balls_in_over: the position of each delivery in its over, counted from 0 or from 1, with
+                the shape of ``positions``.
+            mask: a boolean mask ``(batch, ball)``, true for hidden balls such as padding.
         """
         return self.last(ball_sequence, positions, overs, balls_in_over, mask)[0]
 
@@ -284,8 +283,8 @@ class TemporalEncoder(nn.Module):
         vectors, weights = self.embed(ball_sequence, overs, balls_in_over), relations
         for layer in self.layers:
             vectors, weights = layer(vectors, vectors, relations, hidden[:, None], distance)
-        # The last ball is hidden among the past balls. The key that is added at the end has its
-        # weight on itself.
+        # Among the past balls, the last ball is hidden from itself. The weight of the last ball on
+        # itself belongs to the extra key at the end.
         own = weights[:, :, -1]
         return vectors[:, -1], torch.cat([own[..., : length - 1], own[..., length:]], -1)
 
@@ -295,9 +294,9 @@ def causal(length: int, device: torch.device | None = None) -> Tensor:
 
 
 class SpecializedTemporalAttention(nn.Module):
-    """Causal self-attention whose first heads have biases for three relations.
+    """Causal self-attention in which heads 0, 1 and 2 start with a bias for one relation each.
 
-    Head 0 favours recent balls: it adds ``-0.1`` to a logit for each ball of distance. Head 1 adds
+    Head 0 favours recent balls: each ball of distance reduces the logit by ``0.1``. Head 1 adds
     ``2.0`` to the logits of balls by the same bowler. Head 2 adds ``2.0`` to the logits of balls
     faced by the same batsman. All these biases are learnable.
     """
@@ -312,18 +311,18 @@ class SpecializedTemporalAttention(nn.Module):
         """Compute the attention.
 
         Args:
-            x: ``(batch, ball, hidden_dim)``, oldest first.
-            same_bowler_mask: boolean or 0/1, ``(batch, query, key)`` or ``(query, key)``, true
-                where the two balls have the same bowler.
-            same_batsman_mask: a mask like ``same_bowler_mask`` for the batsman who faced the balls.
+            x: the balls, oldest first, ``(batch, ball, hidden_dim)``.
+            same_bowler_mask: a mask of booleans or 0/1 values, ``(batch, query, key)`` or
+                ``(query, key)``, true if the same bowler bowled both balls.
+            same_batsman_mask: a mask of the same shape, true if the same batsman faced both balls.
 
         Returns:
             The output ``(batch, ball, hidden_dim)`` and the weights ``(batch, head, ball, ball)``.
             No ball attends to a later ball.
         """
         batch, length, _ = x.shape
-        # No extra last key is added. Each ball is one of the keys for itself, and the masks apply
-        # to it too.
+        # No extra last key is added, because each ball is already among its own keys. The masks
+        # apply to this key too.
         hidden = torch.ones(length, length, dtype=torch.bool, device=x.device).triu(1)
         positions = torch.arange(length, device=x.device)
         relations = x.new_zeros(batch, length, length, len(RELATIONS))
@@ -344,12 +343,12 @@ class MultiScaleTemporalEncoder(nn.Module):
     Args:
         ball_dim: the size of a ball vector.
         hidden_dim: the width of every scale and of the result.
-        heads: the number of heads of each scale. A scale without an entry is left out. The default
-            has the four windowed scales.
-        num_layers: the number of layers of each scale whose keys are balls. With one layer, each
-            attention weight belongs to one ball.
-        strict: whether head 1 of each windowed scale sees only balls of the same bowler, and head 2
-            only balls of the same batsman.
+        heads: the number of heads of each scale. A scale without an entry is omitted. By default,
+            only the four windowed scales are used.
+        num_layers: the number of layers of the scales ``micro``, ``short`` and ``medium``. With one
+            layer, each attention weight belongs to one ball.
+        strict: whether heads 1 and 2 of the windowed scales are restricted. Head 1 then sees only
+            balls of the same bowler, and head 2 sees only balls of the same batsman.
     """
 
     def __init__(
@@ -399,7 +398,7 @@ class MultiScaleTemporalEncoder(nn.Module):
         return module
 
     def over_summaries(self, vectors: Tensor, balls: Balls, visible: Tensor, overs: int) -> Tensor:
-        """Return a summary of each over, which is the last state of a GRU over its visible balls.
+        """Summarise each over as the last state of a GRU that reads the over's visible balls.
 
         The result is ``(batch, query, over, hidden_dim)``. Hidden balls are skipped and do not
         change the state. The state is zero for an over without a visible ball.
@@ -408,7 +407,7 @@ class MultiScaleTemporalEncoder(nn.Module):
             vectors: the vectors of past balls, ``(batch, key, ball_dim)``.
             visible: ``(batch, query, key)``. If the query axis has size 1, all queries share the
                 summaries.
-            overs: the number of overs to summarise, from over 0.
+            overs: the number of overs to summarise, starting with over 0.
         """
         batch, queries, keys = visible.shape
         if not keys:
@@ -420,8 +419,8 @@ class MultiScaleTemporalEncoder(nn.Module):
         return unflattened(state[back], 0, (batch, queries, overs))
 
     def _run(self, balls: Tensor, visible: Tensor) -> Tensor:
-        # The visible balls of an over are moved to the front, in order. The state after as many
-        # steps as there are visible balls therefore ignores the hidden balls.
+        # The visible balls of an over are moved to the front, in order. With n visible balls, the
+        # state after n steps therefore ignores the hidden balls.
         order = (~visible).to(torch.int8).argsort(dim=1, stable=True)
         states, _ = self.summarise(balls.gather(1, order[..., None].expand(balls.shape)))
         count = visible.sum(1)
@@ -444,31 +443,30 @@ class MultiScaleTemporalEncoder(nn.Module):
         place_known: Tensor | None = None,
         summaries: Tensor | None = None,
     ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-        """Return the vector and the attention weights of every scale for every query.
+        """Return a vector and attention weights for every scale and every query.
 
         Args:
             query: the vectors of the current balls, ``(batch, query, ball_dim)``.
             key: the vectors of the past balls.
             relations: the result of `relate`.
             overs: the number of earlier overs to summarise.
-            shared: a mask of the keys that every later query sees, ``(batch, key)``. It may be
-                given only if this mask is the same for all queries. Each over is then summarised
-                once instead of once for each query.
-            in_windows: ``(batch,)``, false for a row in which only the scale ``whole`` sees past
-                balls.
-            place_known: ``(batch, query)``, false for a query whose over and ball in the over are
-                hidden.
-            summaries: the result of `over_summaries` for all queries ``(batch, over, hidden_dim)``,
-                if it is already computed.
+            shared: a mask ``(batch, key)``, allowed only if every query sees exactly the earlier
+                keys in the mask. Each over is then summarised once instead of once for each query.
+            in_windows: a mask ``(batch,)``. If a row is false, only the scale ``whole`` sees past
+                balls in that row.
+            place_known: a mask ``(batch, query)``, false for a query whose position is hidden.
+            summaries: the over summaries that all queries share, ``(batch, over, hidden_dim)``, if
+                they are already computed.
 
         Returns:
-            By scale, the vectors ``(batch, query, hidden_dim)`` and the weights
-            ``(batch, head, query, key)``. The keys of the scale ``long`` are overs. The keys of the
-            other scales are past balls, starting with the first ball that is in the window of any
-            query. The last key is the query itself, or the null key for the scale ``whole``.
+            Two dictionaries with an entry for each scale: the vectors
+            ``(batch, query, hidden_dim)`` and the weights ``(batch, head, query, key)``. The keys
+            of the scale ``long`` are overs. The keys of the other scales are past balls, starting
+            with the first ball that is in the window of any query. The last key is the query
+            itself, or the null key in the scale ``whole``.
         """
         distance = current.index[:, :, None] - past.index[:, None, :]
-        distance = step("d", distance, "how many balls back")
+        distance = step("d", distance, "distance to each past ball")
         everywhere = visible
         if in_windows is not None:
             visible = visible & in_windows[:, None, None]
@@ -476,13 +474,13 @@ class MultiScaleTemporalEncoder(nn.Module):
         for scale in self.scales:
             encoder, window = self.encoder(scale), SCALES[scale]
             asking = encoder.embed(query, current.over, current.ball_in_over, place_known)
-            asking = step(f"x_{{{scale}}}", asking, "the ball and its place")
+            asking = step(f"x_{{{scale}}}", asking, "the ball plus its position")
             if scale == "long":
                 vector, weight = self._read_overs(
                     asking, key, current, past, visible, relations, overs, shared, summaries
                 )
             else:
-                # Keys that are outside the windows of all queries are left out.
+                # Keys before the windows of all queries are left out.
                 in_window = (distance > 0) & (distance < window)
                 reached = in_window.flatten(0, 1).any(0).nonzero()[:, 0]
                 first = int(reached[0]) if len(reached) else visible.shape[-1]
@@ -491,7 +489,7 @@ class MultiScaleTemporalEncoder(nn.Module):
                 placed = encoder.embed(
                     key[:, first:], past.over[:, first:], past.ball_in_over[:, first:]
                 )
-                placed = step(f"X_{{{scale}}}", placed, "the past balls and their places")
+                placed = step(f"X_{{{scale}}}", placed, "past balls plus their positions")
                 vector, weight = encoder.read(
                     asking,
                     placed,
@@ -501,7 +499,7 @@ class MultiScaleTemporalEncoder(nn.Module):
                 )
             if scale != "whole":
                 vector = self.output_norms[scale](vector)
-            vectors[scale] = step(f"v_{{{scale}}}", vector, "the past as this scale reads it")
+            vectors[scale] = step(f"v_{{{scale}}}", vector, "the output of this scale")
             weights[scale] = weight
         return vectors, weights
 
@@ -521,7 +519,7 @@ class MultiScaleTemporalEncoder(nn.Module):
         membership = (past.over[..., None] == torch.arange(overs, device=key.device)).to(key.dtype)
         earlier = visible & (past.over[:, None, :] < current.over[:, :, None])
         table = relate_overs(relations, earlier, membership, current.over)
-        table = step("R_{over}", table, "how each over stands to the ball", as_input=True)
+        table = step("R_{over}", table, "relations of each over to the ball", as_input=True)
         has_balls = torch.einsum("bqk,bko->bqo", earlier.to(key.dtype), membership) > 0
         hidden = step("unseen", ~has_balls, "overs without a visible ball", as_input=True)[:, None]
         gap = current.over[..., None] - torch.arange(overs, device=key.device)
@@ -529,9 +527,9 @@ class MultiScaleTemporalEncoder(nn.Module):
             summaries = self.over_summaries(key, past, shared[:, None], overs)[:, 0]
         if summaries is not None:
             return long.read(asking, summaries, table, hidden, gap)
-        # Because each query has its own summaries, each query becomes a row of the batch.
+        # Each query has its own summaries and therefore becomes a row of the batch.
         each = self.over_summaries(key, past, earlier, overs)
-        each = step("X_{long}", each, "each over, its balls read by a GRU", as_input=True)
+        each = step("X_{long}", each, "each over, summarised by a GRU", as_input=True)
         shape = each.shape[:2]
         vector, weight = long.read(
             asking.flatten(0, 1)[:, None],
@@ -549,17 +547,18 @@ class MultiScaleTemporalEncoder(nn.Module):
         """Return the temporal vector of the last ball of a sequence.
 
         Args:
-            full_sequence: ``(batch, ball, ball_dim)``. The last ball is the current one.
+            full_sequence: ``(batch, ball, ball_dim)``. The last ball is the current ball.
             current_over_start: the position in the sequence at which the current over begins, as
-                one number or ``(batch,)``. The balls before that position are treated as overs of
-                six balls.
-            over_summaries: the earlier overs, oldest first, ``(batch, over, hidden_dim)`` or
-                ``(batch, over, ball_dim)``. The over axis may be empty.
+                one number or ``(batch,)``. The balls before that position are grouped into six-ball
+                overs.
+            over_summaries: summaries of the earlier overs, oldest first,
+                ``(batch, over, hidden_dim)`` or ``(batch, over, ball_dim)``. The over axis may be
+                empty.
 
         Returns:
-            The temporal vector ``(batch, hidden_dim)``, and the last ball's weights by scale, each
-            ``(batch, head, key)``. The keys are the balls of the window (or the overs), oldest
-            first, and then the ball itself.
+            The temporal vector ``(batch, hidden_dim)``, and a dictionary from each scale to the
+            last ball's attention weights ``(batch, head, key)``. The keys are the balls of the
+            window (or the overs), oldest first, and then the ball itself.
         """
         batch, length, _ = full_sequence.shape
         device = full_sequence.device

@@ -1,9 +1,9 @@
 """Convert an innings to arrays, which describe each ball twice: as a query and as a past ball.
 
-The **query side** holds the facts that are known before the ball is bowled. The only running totals
-among these facts are those of the scoreboard. The **past side** holds the facts to which later
-balls may attend: the outcome of the ball, its position in the innings, its players and their
-ratings. The past side of a ball contains no information about other past balls.
+The **query side** contains the facts that are known before the ball is bowled. The query side has
+no running totals except the totals on the scoreboard. The **past side** describes the ball to later
+balls: the outcome, the position in the innings, the players and the players' ratings. The past side
+of a ball contains no information about other past balls.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from attnlens.files import Floats, Floats32, Integers
 
 OVER_CLASSES: Final = 20
 RATING_SCALE: Final = np.float32(4)
-"""The factor by which ratings are multiplied to have the scale of the other features."""
+"""The factor that brings ratings to the scale of the other features."""
 
 _RATED: Final = len(OUTCOMES) + 1
-"""The number of features of a rating: one for each outcome, and one for the number of its balls."""
+"""The number of features of a rating: one per outcome, and one for the number of rated balls."""
 
 NODES: Final[dict[str, dict[str, int]]] = {
     "global": {"venue": 24, "team_context": 24, "match_importance": 5 + KIND_SIZE + _RATED},
@@ -50,13 +50,13 @@ NODES: Final[dict[str, dict[str, int]]] = {
     },
     "actor": {"batsman_identity": 14, "bowler_identity": 13},
 }
-"""The ball graph: for each layer, its nodes and their numbers of features.
+"""For each layer of the ball graph, the number of features of each node.
 
-All features are known before the ball.
+All features are known before the ball is bowled.
 """
 
 TODAY_DEVIATION: Final = 0.25
-"""The assumed standard deviation, from day to day, of the rating of a ground."""
+"""The assumed day-to-day standard deviation of a ground's rating."""
 
 SCOREBOARD_NODES: Final = tuple(NODES["match_state"])
 _SCOREBOARD_SIZE: Final = sum(NODES["match_state"].values())
@@ -67,8 +67,8 @@ PAST_NODES: Final = ("phase_state", "batsman_identity", "bowler_identity")
 PAST_OUTCOME_SIZE: Final = len(OUTCOMES) + 3
 """The number of features that describe the outcome of a past ball.
 
-They are the one-hot outcome, the total runs, the boundary flag and the penalty flag. The model
-itself adds the surprise.
+The features are the one-hot outcome, the total runs, the boundary flag and the penalty flag. The
+model also computes the surprise: the one-hot outcome minus the expected probabilities.
 """
 
 
@@ -78,20 +78,21 @@ class InningsArrays:
 
     Attributes:
         nodes: the features of each node ``(n, size)``, for the query side.
-        phase: the `phase_state` features for the past side, without the free hit ``(n, 26)``.
+        phase: the `phase_state` features for the past side ``(n, 26)``; the free-hit feature is 0.
         past_outcome: the outcome features of the ball, for the past side ``(n, 14)``.
-        base: log-probabilities computed from the scoreboard alone ``(n, 11)``.
-        usual: log-probabilities for this scoreboard with average players ``(n, 11)``, adjusted to
-            what was recently observed in the match's competition. See
-            `attnlens.cricket.predictor.day_tables`.
-        prior: log-probabilities computed from the kind of cricket, the over and the innings alone
-            ``(n, 11)``.
-        ratings: the rating vectors ``(n, 11)`` by name: striker, bowler, venue, teams, era and
-            today. The vector of the era includes the rating of the competition.
+        base: log-probabilities ``(n, 11)``, computed from the scoreboard alone.
+        usual: log-probabilities ``(n, 11)`` for the scoreboard with average players. The
+            log-probabilities are corrected with recent matches of the competition (see
+            `attnlens.cricket.predictor.day_tables`).
+        prior: log-probabilities ``(n, 11)``, computed only from the kind of cricket, the over and
+            the innings.
+        ratings: rating vectors ``(n, 11)`` with the keys ``striker``, ``bowler``, ``venue``,
+            ``teams``, ``era`` and ``today``. The vector ``era`` includes the ratings of the
+            competition.
         batter, non_striker, bowler: the players' numbers within the match.
-        outcome: the class number, or -1 for a ball not yet bowled.
-        met: by name, whether the ratings know the striker, the bowler and the venue from at least
-            one ball ``(n,)``.
+        outcome: the class number of each ball's outcome; -1 for an unbowled ball.
+        met: for the striker, the bowler and the venue, whether the rating comes from at least one
+            ball ``(n,)``.
     """
 
     nodes: dict[str, Floats32]
@@ -117,7 +118,7 @@ class InningsArrays:
 
 
 class Encoded(Protocol):
-    """The arrays of one innings, the id of the match and the number of the innings."""
+    """The arrays of one innings, with the match id and the innings number."""
 
     @property
     def match_id(self) -> str: ...
@@ -135,7 +136,7 @@ class BaseModel:
         weights: alternating matrices ``(in, out)`` and biases ``(out,)``, with tanh between the
             layers.
         prior: log-probabilities by kind of cricket, innings and over, ``(TABLES, 2, 20, 11)``.
-        everything: log-probabilities over all balls, ``(11,)``.
+        everything: the logarithms of the outcome frequencies among all balls, ``(11,)``.
     """
 
     weights: tuple[Floats32, ...]
@@ -144,7 +145,7 @@ class BaseModel:
 
     @property
     def last_over(self) -> Floats:
-        """The outcome probabilities in a chase's last over, by kind of cricket ``(TABLES, 11)``."""
+        """Outcome probabilities in the last over of a chase, ``(TABLES, 11)``."""
         odds = np.exp(self.prior[:, 1, -1].astype(np.float64))
         probabilities: Floats = odds / odds.sum(-1, keepdims=True)
         return probabilities
@@ -170,7 +171,7 @@ class BaseModel:
 
 
 def balls_in_over(deliveries: Sequence[Delivery]) -> list[int]:
-    """Return each delivery's position in its over, from 1. Wides and no-balls count too."""
+    """Return each delivery's position in its over, from 1. Wides and no-balls are counted."""
     n_met: Counter[int] = Counter()
     numbers = []
     for ball in deliveries:
@@ -180,7 +181,7 @@ def balls_in_over(deliveries: Sequence[Delivery]) -> list[int]:
 
 
 def batting_positions(deliveries: tuple[Delivery, ...]) -> list[int]:
-    """Return, for each delivery, the striker's position in the batting order, from 1.
+    """Return the striker's position in the batting order, counted from 1, for each delivery.
 
     The batting order is the order of appearance.
     """
@@ -274,11 +275,10 @@ def match_importance(match: Match, innings: Innings, ratings: Ratings) -> list[f
 def rate_today(
     match: Match, innings: Innings, ratings: Ratings, base: BaseModel
 ) -> tuple[Floats32, int]:
-    """Return the rating ``today`` ``(11,)``, and the number of balls from which it is computed.
+    """Return the rating ``today`` ``(11,)``, and the number of balls used.
 
-    The balls are those of the earlier innings of the same match. The rating is one Newton step from
-    zero, as in `attnlens.cricket.predictor.ratings`. Its prior standard deviation is
-    `TODAY_DEVIATION`.
+    The rating is computed from the earlier innings of the same match by one Newton step from zero
+    (see `attnlens.cricket.predictor.ratings`). The prior standard deviation is `TODAY_DEVIATION`.
     """
     surprise = np.zeros(len(OUTCOMES), np.float32)
     information = np.full(len(OUTCOMES), TODAY_DEVIATION**-2, np.float32)
@@ -299,16 +299,12 @@ def rate_today(
 
 
 def usual_of(match: Match, innings: Innings, base: Floats32, ratings: Ratings) -> Floats32:
-    """Return the usual outcome probabilities for each ball's scoreboard.
+    """Return the outcome log-probabilities ``(n, 11)`` of average players in each ball's situation.
 
-    They are the probabilities from the scoreboard alone, corrected by recent matches of the
-    competition.
+    Recent matches of the competition are used to correct ``base``.
 
     Args:
-        base: log-probabilities computed from the scoreboard alone, ``(n, 11)``.
-
-    Returns:
-        Log-probabilities ``(n, 11)``.
+        base: log-probabilities ``(n, 11)``, computed from the scoreboard alone.
     """
     quota = quota_of(match, innings)
     phases = [phase_of(ball.legal_balls_before, quota) for ball in innings.deliveries]

@@ -1,4 +1,4 @@
-"""Trained predictors: how to save and load them, find players in them, and update their ratings."""
+"""Save and load trained predictors, look up players, and update ratings."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _LISTS: Final[Mapping[str, type]] = {
 
 @dataclass
 class Trained:
-    """A network trained on matches, with its ratings of players, venues and sides.
+    """A network trained on matches, and its ratings of players, venues and sides.
 
     Attributes:
         name: the name of a shipped checkpoint, or the stem of the file.
@@ -62,8 +62,8 @@ class Trained:
         base: the model that predicts outcomes from the scoreboard alone.
         card: training dates, match types and accuracy figures, as plain data.
         calibration: see `attnlens.cricket.predictor.calibration`.
-        win: the model of win probabilities, fitted on matches up to the card's ``win_until``.
-        trained_on: the `identity_of` each match that was used for training or validation; ``None``
+        win: the model of win probabilities, fitted on matches up to the date ``win_until``.
+        trained_on: the results of `identity_of` for the training and validation matches; ``None``
             if the file does not list these matches.
     """
 
@@ -78,24 +78,24 @@ class Trained:
     trained_on: frozenset[int] | None = None
 
     def date(self, key: str) -> datetime.date | None:
-        """Return a date of the card, such as ``trained_until``, or ``None`` if it is missing."""
+        """Return a date from the card, such as ``trained_until``; ``None`` for a missing date."""
         value = self.card.get(key)
         return None if value is None else datetime.date.fromisoformat(value)
 
     def knows_a_team(self, teams: Sequence[str]) -> bool:
-        """Return whether one of the teams was in training, or whether the card lists no teams."""
+        """Return whether any of ``teams`` was in training; true if the card lists no teams."""
         trained = set(self.card.get("teams", []))
         return not trained or not teams or not trained.isdisjoint(teams)
 
 
 @dataclass
 class TrainedPredictor(Trained):
-    """A trained predictor of balls."""
+    """A trained predictor of ball outcomes."""
 
     model: FullModel
 
     def earned(self, scale: str) -> list[str]:
-        """Return, for each head of a scale, the relation that describes its measured behaviour."""
+        """Return, for each head of a scale, the relation that describes the head's behaviour."""
         heads = self.model.sizes.heads[scale]
         names = self.card.get("earned", {}).get(scale, [])
         return [*names, *[UNSPECIALISED] * heads][:heads]
@@ -122,11 +122,10 @@ def save_trained(
 
 
 def load_predictor(model: str | os.PathLike[str] | None = None) -> TrainedPredictor:
-    """Load a predictor by name (``bundled``, the default, or ``measured``) or from a file.
+    """Load a predictor from a file or by name: ``bundled`` (the default) or ``measured``.
 
     Raises:
-        CheckpointError: the file is missing, it is damaged, or it is a checkpoint of another kind
-            or version.
+        CheckpointError: the file is missing or damaged, or its kind or version is not supported.
     """
     name, path = named_checkpoint(model)
     checkpoint = read_checkpoint(path, _KIND)
@@ -141,7 +140,7 @@ def load_predictor(model: str | os.PathLike[str] | None = None) -> TrainedPredic
             and (scale == "whole" or sizes.hidden_dim % heads == 0)
             for scale, heads in sizes.heads.items()
         ):
-            raise ValueError("its scales or their heads differ from those of this model")
+            raise ValueError("its scales or heads are not supported by this model")
         # The JSON object in the file may not preserve the order of layers and nodes, so the order
         # of NODES is used.
         network = FullModel(replace(sizes, graph=NODES))
@@ -158,15 +157,14 @@ def load_predictor(model: str | os.PathLike[str] | None = None) -> TrainedPredic
 def checked_checkpoint(
     metadata: Json, number: int, names: Mapping[str, list[str]], path: Path
 ) -> Iterator[None]:
-    """Convert errors inside the block, which loads a checkpoint, to a `CheckpointError`.
+    """Raise a `CheckpointError` for any error that occurs while a checkpoint is loaded.
 
     Args:
-        number: the number of the only format that can be read.
-        names: the names of the features and outcomes that the network must have been trained on.
+        number: the only supported format number.
+        names: the lists of feature and outcome names that the metadata must contain.
 
     Raises:
-        CheckpointError: the checkpoint has another format, was trained on other features, or is
-            damaged.
+        CheckpointError: the checkpoint is damaged, or its format or features are not supported.
     """
     format_number = metadata.get("format")
     if format_number != number:
@@ -195,7 +193,7 @@ def _other_features(path: Path) -> CheckpointError:
 
 
 def tensors_under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return the tensors whose names begin with the prefix, by name without the prefix."""
+    """Select the tensors whose names begin with the prefix, and remove the prefix."""
     return {k.removeprefix(prefix): value for k, value in tensors.items() if k.startswith(prefix)}
 
 
@@ -241,8 +239,8 @@ def check_card(card: Any) -> Json:
 def identity_of(match: Match) -> int | None:
     """Return a signed 64-bit number that identifies a match by its first day and its two sides.
 
-    The same match has the same number in every file. The ground is not used, because its spelling
-    differs between sources. The result is ``None`` if the match has no date or no teams.
+    The same match has the same number in every file. The ground is not used, because sources spell
+    the names of grounds differently. The result is ``None`` if the match has no date or no teams.
     """
     if match.date is None or not match.teams:
         return None
@@ -272,7 +270,7 @@ def distinct_matches(matches: Iterable[Match]) -> Iterator[Match]:
 
 
 def known_tensors(trained: Trained) -> dict[str, Tensor]:
-    """Return all tensors of a checkpoint except those of its network, by name."""
+    """Return all named tensors of a checkpoint except the network's weights."""
     base, ratings = trained.base, trained.ratings
     arrays = {f"base.{number}": weight for number, weight in enumerate(base.weights)}
     arrays |= {"base.prior": base.prior, "base.everything": base.everything}
@@ -281,7 +279,7 @@ def known_tensors(trained: Trained) -> dict[str, Tensor]:
         table = ratings.tables[name]
         rows = len(table.keys)
         tensors[f"ratings.{name}.rating"] = torch.from_numpy(table.rating[:rows]).half()
-        # The variance is stored instead of the precision, because it fits into sixteen bits.
+        # The variance is stored instead of the precision, because variances fit into 16 bits.
         tensors[f"ratings.{name}.variance"] = torch.from_numpy(1 / table.precision[:rows]).half()
         tensors[f"ratings.{name}.balls"] = torch.from_numpy(table.balls[:rows]).int()
         tensors[f"ratings.{name}.keys"] = text_tensor(list(table.keys))
@@ -343,7 +341,7 @@ def ratings_of(tensors: dict[str, Tensor], until: str | None, kinds: Sequence[st
 
 
 def _single(stored: Tensor) -> Floats32:
-    """Convert to single precision with numpy. Torch would start its threads for this."""
+    """Convert to single precision with numpy, because torch would start its threads."""
     return stored.numpy().astype(np.float32)
 
 
@@ -354,14 +352,14 @@ _NEW: Final = "new:"
 
 
 def person_called(name: str, match: Match, predictor: TrainedPredictor, option: str) -> Player:
-    """Return the player with this name, part of a name or registry id.
+    """Return the player with a given name, part of a name, or registry id.
 
-    Players of the match are searched before those in the ratings.
+    Players of the match are searched first, then all players in the ratings.
 
     Args:
         name: a name or an id. The prefix ``new:`` marks the name of a player who is in neither the
             match nor the ratings.
-        option: the option in which the name was given, for error messages.
+        option: the command-line option that error messages mention.
 
     Raises:
         InputError: the name matches no player, or several players.
@@ -384,11 +382,11 @@ def person_called(name: str, match: Match, predictor: TrainedPredictor, option: 
         raise InputError(
             f"{option} {written!r} matches several players: "
             f"{', '.join(names[:_MAX_LISTED_NAMES])}{more}",
-            remedy="write the whole name, or the id in the registry",
+            remedy="write the full name or the registry id",
         )
     similar = _nearest(written.casefold(), {player.name for player in (*players, *rated)})
     phrase = "the nearest known name is" if len(similar) == 1 else "the nearest known names are"
-    suggestion = f"{phrase} {', '.join(similar)}" if similar else "no known name is near"
+    suggestion = f"{phrase} {', '.join(similar)}" if similar else "no known name is similar"
     raise InputError(
         f"{option}: nobody in the match or the ratings is called {written!r}; {suggestion}",
         remedy="write the name as in the match files; for a debutant, write new:NAME",
@@ -461,9 +459,9 @@ T = TypeVar("T", bound=Trained)
 class Timeline(Generic[T]):
     """A predictor whose ratings can be computed for any date.
 
-    If a match is later than the last day of the predictor's own ratings, these ratings are updated
-    with the matches of the history in between. If a match is earlier, ratings are computed from the
-    history alone. If the history is ``None``, the predictor is used unchanged for every match.
+    If a match is after the last day of the predictor's ratings, the history's matches before that
+    match are added to the ratings. For an earlier match, the ratings are computed from the history
+    alone. If the history is ``None``, the predictor does not change.
     """
 
     def __init__(self, predictor: T, history: Iterable[Match] | None) -> None:
@@ -484,10 +482,10 @@ class Timeline(Generic[T]):
         self._started: str | None = None
 
     def predictor_for(self, match: Match) -> T:
-        """Return the predictor with the ratings of the day before ``match``.
+        """Return the predictor with ratings up to the day before ``match``.
 
-        For a match without a date, the predictor is unchanged. Calls are fastest if matches are in
-        order of date.
+        For a match without a date, the predictor does not change. Calls in order of date are
+        fastest.
         """
         day = match.date
         if day is None or not self._is_dated:
@@ -531,14 +529,13 @@ class Added:
     """The numbers of matches and days that were used in an update of the ratings.
 
     Attributes:
-        matches: the number of matches from which the ratings learnt.
-        dates: the day of the first and the day of the last of these matches.
-        days: the number of distinct days on which they ended.
-        already_known: the number of matches up to the last day from which the ratings and all day
-            tables had learnt.
+        matches: the number of matches that were added to the ratings.
+        dates: the dates of the first and of the last added match.
+        days: the number of distinct days on which the added matches ended.
+        already_known: the number of matches that the ratings and every `DayTable` already included.
         undated: the number of matches without a date.
-        completed: the number of earlier matches from which only a day table learnt, because the
-            checkpoint lacked the table.
+        completed: the number of earlier matches that were added only to a `DayTable`, because that
+            table lacked these matches.
     """
 
     matches: int
@@ -552,17 +549,17 @@ class Added:
 def update_ratings(
     predictor: TrainedPredictor, matches: Iterable[Match], *, last: datetime.date | None = None
 ) -> tuple[TrainedPredictor, Added]:
-    """Update a predictor's ratings with every match after their last day, date by date.
+    """Add all matches after the last rated day to a predictor's ratings, in order of date.
 
-    The weights of the network do not change. A day table that the checkpoint lacks learns from all
-    matches.
+    The weights of the network do not change. A `DayTable` that the checkpoint lacks is computed
+    from all matches.
 
     Args:
-        last: the last day; later matches are left out.
+        last: the last day to include. Later matches are ignored.
 
     Returns:
-        The updated predictor, and the numbers of added matches. If there was nothing to learn, the
-        predictor itself is returned.
+        The updated predictor, and the numbers of added matches. If there are no new matches, the
+        first result is the argument ``predictor``.
     """
     distinct = {match.match_id: match for match in distinct_matches(matches)}
     before = predictor.ratings.until or datetime.date.min
@@ -589,7 +586,7 @@ def update_ratings(
         card = card | {"ratings_until": until, "ratings_added": entries}
     ratings = predictor.ratings.copy()
     for day, played in by_date(match for match in lessons if max(match.dates) > complete):
-        # If the ratings already know a day, only the day tables learn from it, and no player is
+        # If the ratings already include a day, only a `DayTable` can change, and no player is
         # added.
         updates = [
             ratings.update_of(match, _lessons_of(match, predictor.base), create=day > before)

@@ -1,11 +1,11 @@
-"""The batting side's win probability in each state of a match, and the ledger of a match.
+"""The batting side's win probability in each state of a match, and the effect of each ball.
 
 In a chase, a logistic model computes the probability from the state. In a first innings, a second
-model predicts the distribution of the total. The first model then evaluates the chase of each
+model predicts the distribution of the total. The logistic model then evaluates the chase of each
 possible total, and the results are averaged. The probability therefore does not jump between the
-innings. Both models use the state of the match and the form before the match, but not who bats or
-bowls at the moment. The probability after a ball is also the probability before the next ball. The
-ledger lists by how much each ball changed a side's win probability.
+innings. Both models use the state of the match and the form before the match, but not the players
+who are batting or bowling. The probability after a ball is also the probability before the next
+ball. A `WinLedger` lists how much each ball changed a side's win probability.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from attnlens.cricket.predictor.form import FULL_BALLS, Form, PreMatch
 from attnlens.files import Flags, Floats
 
 RUNS: Final = np.array([0, 1, 2, 3, 4, 5, 6, 0, 1, 1, 1], float)
-"""The typical number of runs of each outcome in `OUTCOMES`."""
+"""The typical number of runs for each outcome in `OUTCOMES`."""
 
 _LEGAL: Final = np.array([outcome not in ("wd", "nb") for outcome in OUTCOMES])
 _FALLEN: Final = np.array([outcome == "W" for outcome in OUTCOMES], float)
@@ -56,7 +56,7 @@ class States:
 
     @property
     def over(self) -> Flags:
-        """Whether the innings is over, because no balls or no wickets are left."""
+        """Whether the innings has ended because no balls or no wickets are left."""
         ended: Flags = (self.left == 0) | (self.wickets == 0)
         return ended
 
@@ -82,8 +82,8 @@ def contest_of(match: Match, innings: Innings, form: Form) -> Contest | None:
     """Return the contest of an innings, or ``None`` if its win probabilities are undefined.
 
     Win probabilities are undefined in matches without a limit of overs, in innings of more than
-    `LONGEST` balls and in super overs. They are also undefined in a chase whose target is missing
-    from the file or was set after the chase began.
+    `LONGEST` balls and in super overs. The probabilities of a chase are also undefined if the
+    target is missing from the file or was set after the chase began.
     """
     if innings.super_over or innings.number > 2:
         return None
@@ -110,7 +110,7 @@ def is_revised(match: Match) -> bool:
 
 
 def states_before(innings: Innings, quota: float) -> States:
-    """Return the states before all deliveries, as arrays ``(deliveries,)``."""
+    """Return the state before each delivery, as arrays ``(deliveries,)``."""
     rows = [
         (
             ball.score_before,
@@ -123,10 +123,10 @@ def states_before(innings: Innings, quota: float) -> States:
 
 
 def states_then(innings: Innings, quota: float) -> States:
-    """Return the states after all deliveries, as arrays ``(deliveries,)``.
+    """Return the state after each delivery, as arrays ``(deliveries,)``.
 
-    Except for the last delivery, the state after a delivery is the state before the next one. It
-    therefore includes penalty runs that were awarded in between.
+    Except for the last delivery, the state after a delivery is the state before the next delivery.
+    The state therefore includes penalty runs that are awarded between the two deliveries.
     """
     before, last = states_before(innings, quota), innings.deliveries[-1]
     final = (
@@ -155,8 +155,8 @@ def won(match: Match, team: str) -> float | None:
 def chase_result(match: Match, chase: Innings) -> float | None:
     """Return 1 for a successful chase, 0 for a failed one, 0.5 for a tie, or ``None`` if unknown.
 
-    A chase may stop with wickets and balls left, for example because no batter is fit. It then
-    counts as failed if the stated margin agrees with the totals.
+    A chase may stop with wickets and balls left, for example because no batter is fit. Such a chase
+    counts as failed if the margin in the file agrees with the totals.
     """
     result = derived_result(match)
     if result is not None:
@@ -177,18 +177,18 @@ _DEVIATION: Final = 1.5
 
 _MIN_RATE: Final = 0.4
 _AHEAD: Final = 0.6
-"""The run rate so far minus the expected one is clipped to this size, in runs per ball."""
+"""The largest difference between the actual and the expected run rate, in runs per ball."""
 
 _RESOURCES: Final = (6, 10, 16, 25, 40)
 _TYPICAL: Final = 16
 _MARGINS: Final = (None, 8, 14, 25)
-"""The limits of balls per wicket in hand for which `chase_features` has features.
+"""The limits on balls per wicket in hand. `chase_features` has features for each limit.
 
 ``None`` means no limit.
 """
 
 MAX_TOTAL: Final = 450
-"""The largest total of a first innings. A larger total has the win probability of this total."""
+"""The largest first-innings total in the model. Larger totals have the same win probability."""
 
 N_QUANTILES: Final = 15
 _LOW, _HIGH = 1, 13
@@ -198,7 +198,7 @@ _LOW, _HIGH = 1, 13
 def balls_available(balls: Floats, wickets: Floats, per_wicket: float) -> Floats:
     """Estimate the number of balls that a side will face.
 
-    Two limits apply smoothly: the balls left, and ``per_wicket`` balls for each wicket in hand.
+    The estimate is a smooth minimum of ``balls`` and ``wickets * per_wicket``.
     """
     lasting = wickets * per_wicket
     together: Floats = balls * lasting / np.sqrt(balls**2 + lasting**2).clip(1e-6)
@@ -215,10 +215,10 @@ def chase_features(
     needed: Floats, score: Floats, left: Floats, wickets: Floats, quota: Floats, target: Floats,
     level: Floats, batting: Floats, bowling: Floats,
 ) -> Floats:  # fmt: skip
-    """Return the features of the model for the log-odds of a chase, ``(..., features)``.
+    """Return the features for the log-odds of a successful chase, ``(..., features)``.
 
-    If fewer runs are needed or more wickets are in hand, none of the first `N_RISING` features
-    falls. The fitted weights of these features are not negative.
+    The first `N_RISING` features never decrease when fewer runs are needed or more wickets are in
+    hand. The fitted weights of these features are not negative.
     """
     needed, left = np.maximum(needed, 0.5), np.maximum(left, 0.5)
     rate, share = run_rate(level, batting), left / FULL_BALLS
@@ -246,11 +246,11 @@ N_RISING: Final = 4 * len(_MARGINS) + 8
 def remaining_features(
     score: Floats, left: Floats, wickets: Floats, quota: Floats, level: Floats, batting: Floats
 ) -> Floats:
-    """Return the features of the model for the mean of the remaining runs, ``(..., features)``.
+    """Return the features for the mean of the remaining runs, ``(..., features)``.
 
     If no balls or no wickets are left, every feature is 0. The weights of the first `N_BRINGING`
-    features are not negative. More balls, more wickets or a higher score therefore never lower the
-    expected runs.
+    features are not negative. A state with more balls, more wickets or a higher score therefore
+    never has fewer expected runs.
     """
     bowled, rate = quota - left, run_rate(level, batting)
     ahead = ((score - rate * bowled) / (bowled + 30)).clip(-_AHEAD, _AHEAD)
@@ -267,7 +267,7 @@ N_BRINGING: Final = 3 * len(_RESOURCES)
 
 
 def variance_features(left: Floats, wickets: Floats, level: Floats, batting: Floats) -> Floats:
-    """Return the features of the model for the variance of the remaining runs.
+    """Return the features for the variance of the remaining runs, ``(..., features)``.
 
     The fitted weights of these features are not negative.
     """
@@ -279,7 +279,7 @@ def variance_features(left: Floats, wickets: Floats, level: Floats, batting: Flo
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TotalRange:
-    """The projected total of a first innings in runs: the mean, and the ends of the middle 80%."""
+    """The projected total of a first innings: the mean, and the central 80% interval."""
 
     low: Floats
     mean: Floats
@@ -289,11 +289,10 @@ class TotalRange:
 _STORED: Final = ("chase", "remaining", "variance", "quantiles")
 
 FINISH: Final = 9
-"""If at most this number of balls are left in a chase, `finish_values` are used, too.
+"""The number of balls at the end of a chase for which `finish_values` are also used.
 
-Their weight is small at first and grows to 1 at the last ball.
-
-This number was chosen on chases of 11 May to 23 October 2024.
+The weight of `finish_values` grows with each ball, up to 1 at the last ball. The number was tuned
+on chases from 11 May to 23 October 2024.
 """
 
 
@@ -301,15 +300,15 @@ This number was chosen on chases of 11 May to 23 October 2024.
 def finish_values(probabilities: tuple[float, ...]) -> Floats:
     """Return win probabilities of a chase in which every ball has the same outcome probabilities.
 
-    The values are computed by dynamic programming over the last `FINISH` balls. If more than six
-    runs are needed from every ball, the chase is assumed lost.
+    The values are computed by dynamic programming over the last `FINISH` balls. A chase that needs
+    more than ``6 * FINISH`` runs is assumed to be lost.
 
     Args:
         probabilities: the outcome probabilities of every ball, ``(11,)``.
 
     Returns:
-        The win probability, indexed by runs needed, legal balls left and wickets in hand, ``(6 *
-        FINISH + 2, FINISH + 1, ALL_OUT + 1)``.
+        The win probability, indexed by runs needed, legal balls left and wickets in hand,
+        ``(6 * FINISH + 2, FINISH + 1, ALL_OUT + 1)``.
     """
     values = np.zeros((6 * FINISH + 2, FINISH + 1, ALL_OUT + 1))
     values[0] = 1.0
@@ -332,10 +331,9 @@ class WinModel:
     Attributes:
         chase: the weights of `chase_features`.
         remaining, variance: the weights of `remaining_features` and `variance_features`.
-        quantiles: the `N_QUANTILES` quantiles of the difference between a total and its mean, in
-            standard deviations.
-        last_over: the outcome probabilities in the last over of a chase, by kind of cricket
-            ``(kinds, 11)``. `finish_values` uses them for the last balls of a chase.
+        quantiles: `N_QUANTILES` quantiles of the standardised error of a projected total.
+        last_over: for each kind of cricket, the outcome probabilities in the last over of a chase
+            ``(kinds, 11)``. `finish_values` uses these probabilities for the last balls of a chase.
     """
 
     chase: Floats
@@ -347,7 +345,7 @@ class WinModel:
     def value(self, contest: Contest, states: States) -> Floats:
         """Return the batting side's win probability in every state.
 
-        It is 1 or 0 only in states in which the match is decided.
+        The probability is 1 or 0 only if the match is decided.
         """
         if not contest.chase:
             return self._setting(contest, states)
@@ -390,7 +388,7 @@ class WinModel:
     def _finishing(
         self, contest: Contest, needed: Floats, states: States, left: int, exact: Floats
     ) -> Floats:
-        """Return the values that chase states would have if at most ``left`` balls were left."""
+        """Return win probabilities for chase states, as if at most ``left`` balls remained."""
         balls = np.minimum(states.left, left)
         at = (needed.clip(0, len(exact) - 1), balls, states.wickets)
         share = ((FINISH + 1 - balls) / FINISH).clip(0, 1)
@@ -407,7 +405,7 @@ class WinModel:
         return np.maximum(features @ self.remaining, 0), np.sqrt(np.maximum(variance, 0))
 
     def _setting(self, contest: Contest, states: States) -> Floats:
-        """Return the win probability of the side batting first, a mean over possible totals."""
+        """Return the win probability of the side batting first, averaged over possible totals."""
         totals = np.arange(MAX_TOTAL + 1.0)
         form = contest.form
         chased = Contest(True, 0.0, contest.quota, PreMatch(form.level, form.bowling, form.batting))
@@ -421,14 +419,13 @@ class WinModel:
         return values / len(self.quantiles)
 
     def to_tensors(self) -> dict[str, Tensor]:
-        """Return all weights by name."""
         return {name: torch.from_numpy(getattr(self, name)) for name in _STORED}
 
     @classmethod
     def from_tensors(
         cls, tensors: Mapping[str, Tensor], last_over: Floats | None = None
     ) -> Self | None:
-        """Build the model from the result of `to_tensors`; ``None`` if a tensor is missing.
+        """Build the model from `to_tensors`, or return ``None`` if a tensor is missing.
 
         Older checkpoints do not have these tensors.
 
@@ -446,7 +443,7 @@ class WinModel:
             "quantiles": N_QUANTILES,
         }
         if any(arrays[name].shape != (size,) for name, size in sizes.items()):
-            raise ValueError("its table of state values has the wrong shape")
+            raise ValueError("the weights of its win model have the wrong shape")
         return cls(**arrays, last_over=last_over)
 
 
@@ -456,7 +453,7 @@ class InningsValues:
 
     Attributes:
         states: the state before every delivery.
-        before: the win probability in each of these states ``(n,)``.
+        before: the win probability in each state before a delivery ``(n,)``.
         actual: the win probability in the state after each delivery ``(n,)``.
     """
 
@@ -472,7 +469,7 @@ def innings_values(
     """Return the win probabilities before and after every delivery; ``None`` if undefined.
 
     If a chase with an unrevised target follows, the first innings counts as complete after its last
-    ball. If the result of a chase is known, the value after its last ball is the result.
+    ball. If the result of a chase is known, the win probability after the last ball is the result.
 
     Args:
         form: the form of both sides on the day before the match.
@@ -512,7 +509,7 @@ class WinChances:
 def win_chances(
     win: WinModel | None, form: Form, match: Match, innings: Innings, forecast: Floats
 ) -> WinChances | None:
-    """Return the result of `innings_values`, with win probabilities after each possible outcome.
+    """Return the values of `innings_values` and the win probabilities after each possible outcome.
 
     Args:
         forecast: the outcome probabilities of every delivery, ``(n, 11)``.
@@ -536,8 +533,8 @@ class WinMove:
     """One change of a side's win probability.
 
     Attributes:
-        index: the index of the delivery, from 1; for a ``revised target``, that of the first
-            delivery of the chase.
+        index: the index of the delivery, counted from 1. A change of kind ``revised target`` has
+            the index of the first delivery of the chase.
         points: the change of the win probability, from -1 to 1.
     """
 
@@ -554,7 +551,7 @@ class WinLedger:
     Attributes:
         before: the win probability before the match.
         result: 1 for a win, 0 for a defeat, 0.5 for a tie.
-        entries: the changes. ``before`` plus the sum of their points equals ``result``.
+        entries: the changes. ``before`` plus the sum of all points equals ``result``.
     """
 
     team: str
@@ -565,7 +562,7 @@ class WinLedger:
 
 @dataclass(frozen=True, slots=True)
 class WinAdded:
-    """The win probability that a player added, with bat and ball, for a side, from -1 to 1."""
+    """The win probability that a player added for a side by batting, bowling and fielding."""
 
     name: str
     side: str
@@ -581,8 +578,7 @@ def win_ledger(
         innings: both innings, each with the result of `innings_values` or `win_chances`.
 
     Returns:
-        The ledger. It is ``None`` if an innings has no values, or if the result of the chase is
-        unknown.
+        The ledger, or ``None`` if an innings has no values or the result of the chase is unknown.
     """
     if [side.number for side, _ in innings] != [1, 2]:
         return None
@@ -609,16 +605,17 @@ def win_ledger(
 
 
 _ROUNDING = 1e-9
-"""Smaller differences are rounding errors, which come from another order of summation."""
+"""Differences below this value are treated as rounding errors."""
 
 
 def players_added(match: Match, ledger: WinLedger) -> tuple[WinAdded, ...]:
-    """Return the win probability added by every player who took part in a ball, largest first.
+    """Return the win probability that each player added, largest first.
 
-    The points of a ball, extras included, go to the batter who faced it and, with the opposite
-    sign, to the bowler. A wicket such as a run out is not credited to the bowler. The points of its
-    ball go to the batter who is out and, with the opposite sign, to the first named fielder (or to
-    the bowler, if no fielder is named). The points of a revised target go to no player.
+    The points of a ball (including extras) go to the batter who faced the ball. The bowler gets the
+    same points with the opposite sign. For a run out, or another wicket that is not credited to the
+    bowler, the points go to the batter who is out. The points with the opposite sign then go to the
+    first named fielder, or to the bowler if no fielder is named. The points of a revised target are
+    not assigned to a player.
     """
     balls = {
         (side.number, ball.index): (side, ball)

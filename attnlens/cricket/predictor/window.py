@@ -25,10 +25,9 @@ from attnlens.reference import one_thread as one_thread
 
 
 def to_tensor(array: np.ndarray[Any, Any]) -> Tensor:
-    """Copy an array into memory that torch allocates, which is aligned to 64 bytes.
+    """Copy an array into memory that torch aligns to 64 bytes.
 
-    In memory with another alignment, a matrix product may sum in another order, and its result may
-    differ.
+    With a different alignment, matrix products may sum in a different order and differ slightly.
     """
     return torch.tensor(array)
 
@@ -47,7 +46,7 @@ def stacked(arrays: Sequence[np.ndarray[Any, Any]], length: int, fill: float = 0
 def query_side(innings: Sequence[InningsArrays], length: int) -> Batch:
     """Return the part ``graph_data`` of a batch in which every ball is a query.
 
-    Its tensors are ``(innings, length, ...)``.
+    The tensors have the shape ``(innings, length, ...)``.
     """
     return {
         "nodes": _tables([arrays.nodes for arrays in innings], innings[0].nodes, length),
@@ -57,7 +56,7 @@ def query_side(innings: Sequence[InningsArrays], length: int) -> Batch:
 
 
 def past_side(innings: Sequence[InningsArrays], length: int) -> Batch:
-    """Return the features that describe every ball as a past ball, ``(innings, length, ...)``."""
+    """Return the past-side features of every ball, ``(innings, length, ...)``."""
     nodes = [{**arrays.nodes, "phase_state": arrays.phase} for arrays in innings]
     return {
         "nodes": _tables(nodes, PAST_NODES, length),
@@ -76,7 +75,7 @@ def _tables(
 
 
 def balls(innings: Sequence[InningsArrays], length: int) -> Balls:
-    """Return the `Balls` of every innings. Padding is ball 1 of over -1, which no query sees."""
+    """Return the `Balls` of every innings. Padding has over number -1 and is never visible."""
     fills = {"over": -1, "ball_in_over": 1}
     kinds = {
         name: stacked([getattr(arrays, name) for arrays in innings], length, fills.get(name, 0))
@@ -116,7 +115,7 @@ def training_batch(innings: Sequence[InningsArrays]) -> tuple[Batch, Tensor]:
 
 
 def window_batch(innings: InningsArrays, position: int) -> Batch:
-    """Build a batch with one query, the ball at ``position`` (from 0), and its past balls."""
+    """Build a batch whose only query is the ball at ``position``, counted from 0."""
     length = position + 1
     head = [truncate(innings, length)]
     identity = balls(head, length)
@@ -153,7 +152,7 @@ def to_device(value: Any, device: torch.device) -> Any:
 class BallWindow:
     """A ball, and the balls before it in its innings.
 
-    ``past`` lists the past balls, oldest first, which is the order of the keys.
+    ``past`` lists the past balls, oldest first, in the order of the attention keys.
     """
 
     match: Match
@@ -169,7 +168,7 @@ class BallWindow:
 
 
 def window_for(match: Match, reference: BallReference, predictor: TrainedPredictor) -> BallWindow:
-    """Return the window of one ball, with the predictor's current ratings.
+    """Return the window of one ball, computed with the predictor's ratings.
 
     Raises:
         BallNotFoundError: the match does not have the innings, or the file does not have the ball.
@@ -214,8 +213,8 @@ def cut_window(match: Match, innings: Innings, arrays: InningsArrays, index: int
 DIGITS: Final = 8
 """The number of decimals to which probabilities are rounded.
 
-With this number, ``win_expected`` equals the mean of the win probabilities after the ball to six
-digits.
+At this precision, the mean of the columns ``win_*``, weighted by the columns ``p_*``, agrees with
+``win_expected`` to six digits.
 """
 
 COLUMNS: Final[tuple[str, ...]] = (
@@ -228,7 +227,7 @@ COLUMNS: Final[tuple[str, ...]] = (
 """The columns of a forecast, in order."""
 
 Row: TypeAlias = dict[str, str | int | float | None]
-"""The values of one delivery by column. Win probabilities that are undefined are ``None``."""
+"""The values of one delivery by column name. Undefined win probabilities are ``None``."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -266,7 +265,7 @@ def forecast_innings(match: Match, predictor: TrainedPredictor) -> Iterator[Inni
 def predict_match(match: Match, predictor: TrainedPredictor) -> Iterator[Row]:
     """Yield a row with the keys `COLUMNS` for each delivery of a match.
 
-    The column ``actual`` is the delivery's own outcome.
+    The column ``actual`` has the actual outcome of the delivery.
     """
     for forecast in forecast_innings(match, predictor):
         innings, winning = forecast.innings, forecast.winning

@@ -1,6 +1,7 @@
-"""Read match files as `Match` objects, and read the earlier matches from which ratings learn.
+"""Read match files as `Match` objects, and read earlier matches for updates of the ratings.
 
-The formats in `_FORMATS` are tried in order. The first `Format` that recognises a file reads it.
+The formats in `_FORMATS` are tried in order. The first `Format` that recognises a file reads the
+file.
 """
 
 from __future__ import annotations
@@ -46,13 +47,13 @@ _FORMATS: Final[tuple[Format, ...]] = (
 
 
 def read_match(source: str | PathLike[str], *, growing: bool = False) -> Match:
-    """Read the match in one file; its format is detected from its content.
+    """Read the match in one file. The format is detected from the content of the file.
 
     Args:
         source: a path, ``archive.zip::member``, or ``file::match_id`` for a file that holds several
             matches.
-        growing: whether to ignore a last line without a line break, because a program may still be
-            writing that line.
+        growing: whether another program may still be writing the file. If so, a last line without a
+            line break is ignored.
 
     Raises:
         MatchFileError: the file cannot be read, or it holds no match or several matches.
@@ -62,7 +63,7 @@ def read_match(source: str | PathLike[str], *, growing: bool = False) -> Match:
     if file.is_zip and location.member is None:
         file, *more = islice(_files(location, None), 2)
         if more:
-            remedy = f"name one, such as {file.display}"
+            remedy = f"choose one file, such as {file.display}"
             raise MatchFileError(
                 "this zip holds several match files", path=location.path, remedy=remedy
             )
@@ -76,7 +77,7 @@ def read_match(source: str | PathLike[str], *, growing: bool = False) -> Match:
     if second is not None:
         raise file.wrong(
             f"contains several matches ({quoted(match.match_id)}, {quoted(second.match_id)}, ...)",
-            f"name one, such as {file.display}{MEMBER_SEPARATOR}{match.match_id}; "
+            f"choose one match, such as {file.display}{MEMBER_SEPARATOR}{match.match_id}; "
             "`attnlens match` lists them",
         )
     return match
@@ -88,7 +89,7 @@ def read_matches(
     on_error: Literal["stop", "skip"] = "stop",
     skipped: list[MatchFileError] | None = None,
 ) -> Iterator[Match]:
-    """Yield the matches of a file, a zip or a folder, including the folders and zips in the folder.
+    """Yield the matches of a file, a zip or a folder. Folders and zips in the folder are read too.
 
     Files are read in the order of their names. README files, ``_info.csv`` files, tables of results
     and files of other kinds are ignored. ``all_matches.csv`` is ignored if its folder also holds
@@ -96,12 +97,12 @@ def read_matches(
 
     Args:
         on_error: ``stop`` raises at the first match that cannot be read; ``skip`` continues with
-            the next one.
+            the next match.
         skipped: a list to which ``skip`` adds one error for each match or file that cannot be read.
 
     Raises:
-        MatchFileError: the source cannot be opened. During iteration, the error is also raised if a
-            match cannot be read and ``on_error`` is ``stop``.
+        MatchFileError: the source cannot be opened. If ``on_error`` is ``stop``, the iterator also
+            raises this error when a match cannot be read.
         InputError: ``on_error`` is neither ``stop`` nor ``skip``.
     """
     if on_error not in ("stop", "skip"):
@@ -116,7 +117,6 @@ def read_matches(
 
 
 def _matches(source: Source, refused: list[MatchFileError] | None) -> Iterator[Match]:
-    """Yield every match. Add errors to ``refused``, or raise them if ``refused`` is None."""
     for file in _files(source, refused):
         try:
             add = None if refused is None else refused.append
@@ -205,7 +205,7 @@ def matches_to_learn(
     report: Report = silent,
     progress_text: str = "reading the history: {} matches",
 ) -> Iterator[Match]:
-    """Yield every match in the sources. Ratings learn from these matches.
+    """Yield every match in the sources, for example to update ratings.
 
     Args:
         skipped: a list to which the errors of unreadable files are added.
@@ -227,16 +227,16 @@ def matches_to_learn(
     if not number:
         reason = f" ({skipped[0].problem})" if skipped else ""
         raise InputError(
-            f"contains no match to update the ratings with{reason}",
+            f"contains no match that can update the ratings{reason}",
             path=os.fspath(sources[0]),
-            remedy="give match files, a folder or a zip of them",
+            remedy="give match files, or a folder or zip with match files",
         )
 
 
 class History:
-    """Earlier matches, which are read during iteration.
+    """The earlier matches with which ratings are updated.
 
-    Files are read again in each iteration. If the source is an iterator, its matches are read once
+    Every iteration reads the files again. If the source is an iterator, the matches are read once
     and kept in memory.
 
     Args:
@@ -272,7 +272,7 @@ class History:
         """Iterate over all matches.
 
         Raises:
-            InputError: there is no match, or the iterator given as the source is exhausted.
+            InputError: there is no match, or the source is an iterator that is exhausted.
         """
         if self._sources:
             return self._read()
@@ -281,7 +281,7 @@ class History:
                 self._matches = tuple(self._matches)
                 if not self._matches:
                     raise InputError(
-                        "the history contains no match, or its iterator was already used up",
+                        "the history contains no match, or is an exhausted iterator",
                         remedy="give a list of matches instead of an iterator",
                     )
         return iter(self._matches)
@@ -291,10 +291,10 @@ class History:
         yield from matches_to_learn(self._sources, self.skipped, self._report)
         if self.skipped:
             lost = f"{count(len(self.skipped), 'file')} of the history could not be read"
-            self._tell(f"{lost} and did not update the ratings, such as {self.skipped[0]}")
+            self._tell(f"{lost} and did not update the ratings; first error: {self.skipped[0]}")
 
     def is_same(self, source: Iterable[Match] | File) -> bool:
-        """Return whether ``source`` is this history's path or object, or holds the same matches."""
+        """Return whether ``source`` is the source of this history, or holds the same matches."""
         if self.path is not None:
             return source == self.path
         if isinstance(self._source, Collection) and isinstance(source, Collection):
@@ -306,11 +306,11 @@ class History:
 SETTLED: Final = 2.0
 """A file counts as settled if it has not changed for this many seconds.
 
-The last line of a settled file is read as complete.
+The last line of a settled file is taken to be complete.
 """
 
 _MAX_BALLS_CORRECTED = 6
-"""The most balls that a correction may remove.
+"""The largest number of balls that a correction may remove.
 
 If a file loses more balls, its new content is refused.
 """
@@ -322,7 +322,7 @@ class News:
 
     Attributes:
         bowled: the new balls, in order.
-        corrected: whether an earlier ball has changed or was removed.
+        corrected: whether an earlier ball was changed or removed.
         another: whether the file now holds a different match. If so, all balls of that match are
             new.
     """
@@ -334,7 +334,7 @@ class News:
 
     @property
     def innings(self) -> int:
-        """The number of the innings in play, which is the last innings with a ball."""
+        """The current innings (counted from 1), which is the last innings with a ball."""
         return next(side.number for side in reversed(self.match.innings) if side.deliveries)
 
 
@@ -350,9 +350,9 @@ class Growing:
     Attributes:
         error: the error of the last reading, or ``None`` if the reading succeeded.
         settled: whether the file has not changed for `SETTLED` seconds.
-        as_of: the time in seconds since 1970 at which `newer` last changed ``match``. Until the
-            first change, it is the time when the file was last modified, or the time when this
-            object was created without a match.
+        as_of: the time in seconds since 1970 at which `newer` last changed ``match``. Before the
+            first change, ``as_of`` is the modification time of the file if ``match`` was given;
+            otherwise, ``as_of`` is the creation time of this object.
         trouble: one line that says why the settled file is not used, or ``None``.
     """
 
@@ -377,11 +377,12 @@ class Growing:
         return _signature(self.source) is not None
 
     def poll(self) -> News | None:
-        """Return the new state and the new balls, or ``None`` if nothing is new or the file cannot
-        be read yet.
+        """Return the new state and the new balls. Return ``None`` if nothing is new, or if the file
+        cannot be read yet.
 
         A program may still be writing the file. A last line without a line break is therefore left
-        for a later call. A file that cannot be read is read again after it has changed or settled.
+        for a later call. A file that cannot be read is read again after the file has changed or
+        settled.
         """
         time_now, signature = self._clock(), _signature(self.source)
         if signature != self._signature:
@@ -408,7 +409,7 @@ class Growing:
     def _news(self, match: Match) -> News | None:
         balls, before = _balls(match), {} if self._latest is None else _balls(self._latest)
         if not balls and before:
-            self.error = MatchFileError("contains no ball any more", path=self.source)
+            self.error = MatchFileError("no longer contains a ball", path=self.source)
         another = self._latest is not None and self._latest.match_id != match.match_id
         if another:
             before = {}
@@ -422,7 +423,7 @@ class Growing:
     def newer(self) -> Match | None:
         """Return the match if it has changed since the last call, otherwise ``None``.
 
-        A change that does not continue the previous state is refused.
+        A change is refused if the file holds another match or has lost more than six balls.
         """
         news, previous, name = self.poll(), self.match, os.path.basename(self.source)
         if news is not None:
@@ -451,7 +452,9 @@ def _balls(match: Match) -> dict[BallReference, Delivery]:
 
 
 def _signature(source: str) -> tuple[int, int, int] | None:
-    """Return the modification time, size and inode of a file or its zip; ``None`` if missing."""
+    """Return the modification time, size and inode of a file, or of the zip that contains a zip
+    member.
+    """
     try:
         status = os.stat(source if os.path.exists(source) else source.partition("::")[0])
     except OSError:
@@ -467,8 +470,8 @@ def _refusal(before: Match, after: Match) -> str | None:
         same = before.innings[0].batting_team == after.innings[0].batting_team
     if not same:
         day = "" if after.date is None else f", {after.date.isoformat()}"
-        return f"contains another match now ({' v '.join(after.teams) or after.match_id}{day})"
+        return f"now contains another match ({' v '.join(after.teams) or after.match_id}{day})"
     were, are = (sum(len(side.deliveries) for side in match.innings) for match in (before, after))
     if are < were - _MAX_BALLS_CORRECTED:
-        return f"contains {are} balls now, fewer than the {were} before"
+        return f"now contains {are} balls, but contained {were} balls before"
     return None

@@ -30,10 +30,11 @@ from attnlens.cricket.match.scan import Case, InningsScan, Stated, listing
 from attnlens.cricket.readers.text import MAX_RUNS_A_BALL
 
 MAX_BALLS_AN_INNINGS = 4000
-"""The most deliveries accepted in an innings; the longest innings on record had about 2,100."""
+"""An innings with more deliveries is refused. The longest known innings had about 2,100 deliveries.
+"""
 
 MAX_INNINGS = 20
-"""The most innings accepted in a match. No known file has more than eight, super overs included."""
+"""A match with more innings is refused. No known file has more than eight innings."""
 
 _NO_EXTRAS = Facts()
 _MAX_ODDITIES = 50
@@ -42,14 +43,14 @@ _OFF_THE_BAT = tuple(
 )
 
 _delivery: Callable[[tuple[Any, ...]], Delivery] = partial(tuple.__new__, Delivery)
-"""Build a delivery from its fields in order, in half the time of the normal constructor.
+"""Build a delivery from a tuple of all fields. The normal constructor takes twice as long.
 
-Building deliveries takes most of the reading time.
+Most of the reading time is spent on building deliveries.
 """
 
 
 class People(dict[str, Player]):
-    """A mapping from each name in the file to its player, who is created on first use.
+    """Maps each name in the file to a player. A player is created when the name is first used.
 
     A key that is not a name raises `TypeError`.
     """
@@ -74,14 +75,15 @@ class InningsDraft:
     """An innings that is being read. ``None`` means that the format does not state the value.
 
     Attributes:
-        labels_count_legal: whether labels count only legal balls. If so, a wide has the same label
-            as the next ball.
-        miscounted: the number of legal balls in each over that the umpires miscounted, according to
-            the file.
-        restored: the labels to which the last zero was restored, which a spreadsheet had removed.
+        labels_count_legal: whether labels count only legal balls. In that case, a wide has the same
+            label as the next ball.
+        miscounted: maps each over that the file describes as miscounted to the number of legal
+            balls in the over.
+        restored: labels from which a spreadsheet removed the last zero. The reader restored this
+            zero.
         wickets: the number of wickets that count for the score.
         legal_in_over: the number of legal balls so far in the current over.
-        claims, substitutes, unnamed: the attributes with these names of `InningsScan`.
+        claims, substitutes, unnamed: as in `InningsScan`.
     """
 
     number: int
@@ -128,14 +130,14 @@ class InningsDraft:
     ) -> None:
         """Append the next delivery.
 
-        Its label, legality, outcome and score are derived by the rules of cricket.
+        The delivery's label, legality, outcome and score are derived by the rules of cricket.
 
         Args:
             over: the over number in the file, from 0.
             runs_batter, runs_extras: each from 0 to `MAX_RUNS_A_BALL`.
-            extras: runs by kind, which add up to ``runs_extras``; zeros are allowed.
-            label, actual_delivery: the values in the file. A value that differs from the derived
-                one is noted as an oddity.
+            extras: the runs for each kind of extra. The sum is ``runs_extras``. Zeros are allowed.
+            label, actual_delivery: the values in the file. A value is noted as an oddity if it
+                differs from the derived value.
         """
         if over != self._over:
             self._over, self._in_over, self.legal_in_over = over, 0, 0
@@ -219,7 +221,7 @@ class InningsDraft:
         return max((ball.over for ball in self.deliveries), default=-1)
 
     def odd_labels(self) -> str:
-        """Return a description of the labels that do not follow from the order of the balls."""
+        """Return a description of the labels that do not match the order of the balls."""
         labels = Counter(ball.label for ball in self.deliveries) if self.oddities else {}
         repeated = [label for label, times in labels.items() if times > 1]
         if repeated and not self.labels_count_legal:
@@ -311,7 +313,7 @@ class MatchDraft:
             if innings.restored:
                 self.notes.append(
                     f"innings {innings.number}: the labels {listing(innings.restored)} had lost "
-                    "a final zero, as happens in spreadsheets; they were restored from the "
+                    "a final zero, probably in a spreadsheet; the zero was restored from the "
                     "order of the rows"
                 )
         scans = [innings.build(balls_per_over) for innings in self.innings]
@@ -340,8 +342,8 @@ class MatchDraft:
     def _without_wrong_lengths(self, match: Match) -> Match:
         """Return the match with corrected targets.
 
-        If the balls contradict the number of overs in a target, the number that follows from the
-        balls replaces it.
+        If the balls contradict the number of overs in a target, this number is replaced by the
+        number that follows from the balls.
         """
         wrong = {
             statement.field: statement.derived
@@ -367,7 +369,7 @@ class MatchDraft:
             lengths.update(by_over.values())
         usual = lengths.most_common(1)[0][0] if lengths else 6
         self.notes.append(
-            f"the file does not give the balls per over; {usual} follows from the overs bowled"
+            f"the file does not give the balls per over; {usual} was inferred from the overs"
         )
         return usual
 
@@ -384,20 +386,20 @@ class MatchDraft:
                 self.match_type = "T20"
                 self.overs = _TWENTY
                 self.notes.append(
-                    "the file does not give the match type; it is taken as T20, because an "
-                    "innings had 20 overs and none had more"
+                    "the file does not give the match type; T20 is assumed, because an innings had "
+                    "20 overs and no innings had more"
                 )
             else:
-                self.notes.append("the file gives neither the match type nor the overs a side")
+                self.notes.append("the file gives neither the match type nor the overs per side")
         elif self.match_type in TWENTY_OVER_TYPES and (self.overs is None or self.overs > _TWENTY):
-            statement = "has no overs a side" if self.overs is None else f"says {self.overs} overs"
+            statement = "omits the overs" if self.overs is None else f"says {self.overs} overs"
             self.notes.append(
-                f"the file {statement}; {_TWENTY} is used, because its type is a twenty-over match"
+                f"the file {statement}; {_TWENTY} is used, because the match type has 20 overs"
             )
             self.overs = _TWENTY
 
     def _limited(self) -> bool:
-        """Return whether each side bats only once; False if that is uncertain."""
+        """Return whether it is certain that each side bats only once."""
         if self.overs is not None or self.match_type in OVERS_BY_TYPE:
             return True
         if (
@@ -430,7 +432,7 @@ class MatchDraft:
                 innings.target = self.innings[position - 1].total + 1
                 self.notes.append(
                     f"innings {innings.number} has no target in the file; {innings.target} is "
-                    "used, one more than the super over before it"
+                    "used, one more than the total of the previous innings"
                 )
         if any(innings.super_over for innings in unmarked):
             self.notes.append(
@@ -445,22 +447,24 @@ class MatchDraft:
         method = self.outcome.get("method")
         if second.target is None:
             if method is not None:
-                self.notes.append(f"innings 2 has no target in the file, and {method} changed it")
+                self.notes.append(
+                    f"innings 2 has no target in the file, but {method} changed the target"
+                )
                 return
             second.target = first.total + 1
-            caution = "" if self.stated.method_known else ", unless rain changed it"
+            caution = "" if self.stated.method_known else ", unless rain changed the target"
             self.notes.append(
-                f"innings 2 has no target in the file; {second.target} is used, one more "
-                f"than innings 1{caution}"
+                f"innings 2 has no target in the file; {second.target} is used, one more than the "
+                f"total of innings 1{caution}"
             )
         passed = second.deliveries and second.deliveries[-1].score_before >= second.target
         if passed and second.target != first.total + 1:
             second.set_later = Facts.not_none(runs=second.target, balls=second.target_balls)
             second.target, second.target_balls, method = first.total + 1, None, None
             self.notes.append(
-                f"innings 2 passed the target {second.set_later['runs']} and continued, so "
-                f"that target was set after the chase began; {second.target} is used "
-                "instead, one more than innings 1"
+                f"innings 2 passed the target {second.set_later['runs']} and continued; the target "
+                "must have been set after the chase began, so one run more than the total of "
+                f"innings 1 is used: {second.target}"
             )
         if second.target_balls is None and self.overs is not None and method is None:
             second.target_balls = self.overs * balls_per_over

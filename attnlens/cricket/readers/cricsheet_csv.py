@@ -1,11 +1,12 @@
 """Read tables of deliveries, and Cricsheet's two CSV formats: CSV2 and the original CSV 1.x.
 
-CSV2 ("Ashwin") has 22 or 27 columns: https://www.cricsheet.org/format/csv_ashwin/ (2.3.0). Facts
-that are not in its rows come from the ``_info.csv`` in the same folder, if there is one.
+CSV2 ("Ashwin") has 22 or 27 columns: https://www.cricsheet.org/format/csv_ashwin/ (2.3.0). A CSV2
+file may have a companion ``_info.csv`` in the same folder, which contains the other facts about the
+match.
 
 Every row of the original CSV begins with ``version``, ``info`` or ``ball``:
-https://cricsheet.org/format/csv_original/ (1.8.0). A ball row has 16 fields, or 21 fields from
-version 1.8.0 on, and can hold only one wicket.
+https://cricsheet.org/format/csv_original/ (1.8.0). A ball row has 16 fields (from version 1.8.0 on,
+21 fields). The row can contain only one wicket.
 """
 
 from __future__ import annotations
@@ -52,11 +53,11 @@ _MAX_IDS_LISTED = 5
 _BLANK_BYTES = b" \t\r\n\xef\xbb\xbf"
 
 Row = list[str] | MatchFileError
-"""A row, or the error that describes what is wrong with the row."""
+"""A row, or an error that describes what is wrong with the row."""
 
 
 class MatchBuilder(Protocol):
-    """Builds one match from its rows."""
+    """A builder of one match from the rows of the match."""
 
     def add(self, row: list[str]) -> None: ...
 
@@ -72,14 +73,13 @@ Its arguments are the table, the match's id and the match's first row.
 
 @dataclass(frozen=True)
 class TableFormat:
-    """A table format with a header. In its files, the rows of a match are adjacent.
+    """A format of tables with a header. All rows of a match must be adjacent.
 
     Attributes:
         recognized_by: a combination of columns that only this format has.
         required: the columns that every file of this format must have.
         id_column: the column that holds the match id.
-        reader: a function that receives a file and returns the `BeginMatch` function for its
-            matches.
+        reader: a function that receives a file and returns the file's `BeginMatch` function.
     """
 
     recognized_by: frozenset[str]
@@ -98,8 +98,8 @@ class TableFormat:
         If ``file.selected_id`` is set, yield only the match with that id.
 
         Args:
-            refused: called with the error of a match that cannot be read. If it is ``None``, the
-                error is raised.
+            refused: called with the error of a match that cannot be read. If ``refused`` is
+                ``None``, the error is raised.
         """
         begin, selected = self.reader(file), file.selected_id
         match_ids: dict[str | None, None] = {}
@@ -118,7 +118,7 @@ class TableFormat:
                         return
                 match_ids[match_id] = None
         if not match_ids:
-            raise file.wrong("has a header and no deliveries")
+            raise file.wrong("has a header but no deliveries")
         if selected is not None:
             names = [name for name in match_ids if name is not None]
             more = ", ..." if len(names) > _MAX_IDS_LISTED else ""
@@ -127,7 +127,7 @@ class TableFormat:
 
 
 Format = DocumentFormat | TableFormat
-"""A file format, which recognises its files and reads their matches."""
+"""A file format: an object that recognises files of the format and reads their matches."""
 
 
 def _build(
@@ -140,8 +140,7 @@ def _build(
         if builder is None:
             if seen_before:
                 raise table.wrong(
-                    f"the rows of match {quoted(match_id)} are interrupted by those of another "
-                    "match"
+                    f"the rows of match {quoted(match_id)} are interrupted by rows of another match"
                 )
             builder = begin(table, str(match_id), row)
         builder.add(row)
@@ -193,14 +192,14 @@ class Table:
             first = next((row for row in self._reader if row), [])
         except csv.Error as error:
             if "new-line character" in str(error):
-                ends = "save it with lines that end in LF or CRLF"
-                raise self.wrong("its lines end in a carriage return only", ends) from None
+                ends = "save the file with LF or CRLF line ends"
+                raise self.wrong("each line ends with only a carriage return", ends) from None
             raise self.wrong(f"this line is not CSV: {error}") from None
         except UnicodeDecodeError:
             raise self._not_text() from None
         self.header = [name.strip() for name in first]
         if len(first) > _MAX_COLUMNS:
-            raise self.wrong(f"the header has {len(first)} columns; its line may have no end")
+            raise self.wrong(f"the header has {len(first)} columns; the line may lack a line break")
         missing = [name for name in required if name not in self.header]
         if missing:
             raise self.wrong(f"columns are missing: {', '.join(missing)}")
@@ -245,13 +244,13 @@ class Table:
                 yield fields
             elif fields:
                 cut = "the file may be cut short; fetch it again" if len(fields) < width else None
-                yield self.wrong(f"this row has {len(fields)} fields, the header {width}", cut)
+                yield self.wrong(f"this row has {len(fields)} fields instead of {width}", cut)
 
     def by_match(self, id_column: str) -> Iterator[tuple[str | None, Row]]:
         """Yield each row with the id of its match.
 
-        A damaged row gets the id of the row before it. If an id is blank, the file's name without
-        its suffix is the id.
+        A damaged row gets the id of the previous row. If an id is blank, the stem of the file's
+        name is used as the id.
         """
         position = self.position(id_column)
         raw = match_id = None
@@ -287,7 +286,7 @@ _OF_A_BALL = (
 """The fields of a ball, with the names that Cricsheet's CSV2 uses."""
 
 _PARTICULARS = {"start_date": "dates", "season": "season", "venue": "venue"}
-"""The columns that repeat a fact about the match in every row, each with its `MatchDraft` field."""
+"""Maps each column with a fact about the match to a field of `MatchDraft`."""
 
 _ACTUAL_DELIVERY_SINCE = {1: (1, 8), 2: (2, 3)}
 """The versions of the original CSV and of CSV2 that introduced ``actual_delivery``."""
@@ -313,7 +312,7 @@ def _draft_of(match_id: str, display: str, info: InfoRows | None, major: int) ->
 
 @dataclass
 class BallRows:
-    """Builds one match from its rows.
+    """A builder of one match from the rows of the match.
 
     Args:
         draft: the match, with the facts that do not come from the rows of balls.
@@ -412,7 +411,7 @@ class BallRows:
         current = self._innings
         if current is not None and current.number == number:
             raise self.wrong(
-                f"{batting} bats against {bowling} inside the innings of {current.batting_team}"
+                f"{batting} bats against {bowling} during the innings of {current.batting_team}"
             )
         if current is not None and number < current.number:
             raise self.wrong(f"innings {number} comes after innings {current.number}")
@@ -481,7 +480,7 @@ class Csv2Reader:
 
     @cached_property
     def _day_first(self) -> bool | None:
-        """Whether the day comes before the month; None if every date of the file is ambiguous."""
+        """Whether the dates that a spreadsheet rewrote begin with the day; None if ambiguous."""
         with closing(Table(self._file, _REQUIRED)) as table:
             position = table.position("start_date")
             dates = (row[position] for row in table.rows() if isinstance(row, list))
@@ -491,25 +490,23 @@ class Csv2Reader:
             return day_comes_first((first, *dict.fromkeys(dates)))
 
     def _info_of(self, match_id: str, notes: list[str]) -> InfoRows | None:
-        """Return the info rows of the match, or None.
+        """Return the info rows of the match, or None if no ``_info.csv`` contains the match.
 
-        They are in the ``_info.csv`` that is named after the table or after the match.
+        The name of the ``_info.csv`` begins with the name of the table or with the match id.
         """
         info = self._info
         if info is not None:
             if info.match_id in (None, match_id):
                 return info
-            notes.append(
-                f"the _info.csv file next to the match is of match {info.match_id} and was not used"
-            )
+            notes.append(f"the _info.csv file belongs to match {info.match_id}, so it was not used")
             return None
-        # The match id comes from the file. A separator in it could lead to another folder.
+        # The match id comes from the file. A path separator in the id could lead to another folder.
         plain = not {"/", "\\"} & set(match_id)
         info_file = self._file.sibling(f"{match_id}_info.csv") if plain else None
         if info_file is not None:
             return read_info(info_file)
         notes.append(
-            "there is no _info.csv file next to the match, so result, toss and ids are unknown"
+            "there is no _info.csv file for the match, so result, toss and ids are unknown"
         )
         return None
 
@@ -524,7 +521,7 @@ class Csv2Reader:
                 "which is a guess" if self._day_first is None else "as other dates in the file show"
             )
             notes.append(
-                f"start_date is {quoted(text)}, as spreadsheets write dates; it was read "
+                f"start_date is {quoted(text)}, which is a spreadsheet's format; the date was read "
                 f"{order}, {why}"
             )
         date = date_from(text, day_first=day_first)
@@ -603,19 +600,19 @@ def _keep(rows: list[_NumberedRow], row: list[str], line: int, file: MatchFile) 
     if kind == "penalty_runs":
         # The documentation of the format names this row but does not describe its fields.
         raise wrong(
-            "penalty runs are in a row with undocumented fields, and a total without "
-            "them would be wrong",
+            "a row of penalty runs has undocumented fields, and totals without penalty runs would "
+            "be wrong",
             "give this match as JSON",
         )
     if kind != "ball":
         raise wrong(f"the row begins with {quoted(kind)}, not version, info or ball")
     if len(row) not in (_FIELDS_OF_A_BALL, _FIELDS_FROM_1_8):
         raise wrong(
-            f"a ball row of {len(row)} fields, not {_FIELDS_OF_A_BALL} or {_FIELDS_FROM_1_8}",
+            f"a ball row has {len(row)} fields, not {_FIELDS_OF_A_BALL} or {_FIELDS_FROM_1_8}",
             "the file may be cut short; fetch it again",
         )
     if len(rows) == MAX_BALLS_AN_INNINGS * 4:
-        raise wrong("has more balls than a match")
+        raise wrong("has more balls than a match can have")
     rows.append((line, row))
 
 

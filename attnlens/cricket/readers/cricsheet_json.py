@@ -1,4 +1,4 @@
-"""Read Cricsheet JSON 1.x, and convert the info rows of Cricsheet's CSV to the structure of JSON.
+"""Read Cricsheet JSON 1.x, and convert info rows of Cricsheet's CSV to the structure of the JSON.
 
 Source: https://cricsheet.org/format/json/ (1.1.0). Version 1.2.0 adds ``actual_delivery``.
 """
@@ -71,13 +71,13 @@ INFO_PATHS: Final[dict[str, tuple[str, ...]]] = {
     # Files from before version 1.6 use this key.
     "competition": ("event", "name"),
 }
-"""The JSON path of each CSV info key, in the order in which Cricsheet writes the info rows."""
+"""Maps each key of a CSV info row to a JSON path, in Cricsheet's order of the info rows."""
 
 _OFFICIALS = {
     "umpire": "umpires", "tv_umpire": "tv_umpires", "reserve_umpire": "reserve_umpires",
     "match_referee": "match_referees",
 }  # fmt: skip
-"""For each kind of official in the CSV info rows, the key in the JSON."""
+"""Maps each kind of official in the CSV info rows to the key in the JSON."""
 
 _NUMBERS = frozenset({"overs", "balls_per_over", "winner_runs", "winner_wickets", "winner_innings"})
 _OF_AN_INNINGS = ("super_over", "declared", "target_runs", "target_overs")
@@ -141,9 +141,8 @@ class InfoRows:
     """The checked info rows, structured as in Cricsheet's JSON.
 
     Attributes:
-        innings: the facts about each innings, by its number.
-        second: the fields for which a second row states a different value, in the form of
-            `Stated.second`.
+        innings: maps the number of each innings to the facts about the innings.
+        second: the fields that a second row repeats with another value, as in `Stated.second`.
         version: the version of the file, or an empty tuple.
     """
 
@@ -183,7 +182,7 @@ class InfoRows:
         elif key in _OF_AN_INNINGS:
             number = whole_number(value, 3)
             if number is None:
-                raise self._wrong(f"{key} is of innings {quoted(value)}, not a number", line=line)
+                raise self._wrong(f"innings {quoted(value)} of {key} is not a number", line=line)
             if key.startswith("target") and balls_in(rest.strip(), 6) is None:
                 raise self._wrong(f"{key} is {quoted(rest.strip())}, not a number", line=line)
             self._put_innings(key, number, rest.strip())
@@ -228,7 +227,7 @@ class InfoRows:
             self.second[field] = ("another row of the info", value)
 
     def mark(self, innings: Sequence[InningsDraft], balls_per_over: int) -> None:
-        """Set the target of each innings, and whether it was declared or is a super over."""
+        """Set the target of each innings. Mark declared innings and super overs."""
         version = self.version or (0,)
         says_innings = version >= _SAYS_INNINGS_FROM.get(version[0], (sys.maxsize,))
         for draft in innings:
@@ -245,7 +244,7 @@ class InfoRows:
 def read_info(file: MatchFile, other: OtherRow | None = None) -> InfoRows:
     """Read the info rows of an ``_info.csv`` or of a match file.
 
-    Other rows are passed to ``other``, or raise an error if ``other`` is None.
+    Every other row is passed to ``other``. If ``other`` is None, such a row is an error.
     """
 
     def wrong(problem: str, remedy: str | None = None) -> MatchFileError:
@@ -295,7 +294,7 @@ def match_of(file: MatchFile) -> Match:
     except DoubledKey as error:
         raise _key_twice(file, text, error) from None
     except RecursionError:
-        raise file.wrong("contains JSON that is nested far deeper than a match") from None
+        raise file.wrong("contains JSON with many more nested levels than a match has") from None
     except JsonValueError as wrong:
         location = place_in_words(document, wrong.path)
         line = line_of(text, wrong.path) if wrong.path else None
@@ -313,7 +312,7 @@ def _key_twice(file: MatchFile, text: str, error: DoubledKey) -> MatchFileError:
 
 
 def _path_of(document: Json, position: int | None) -> JsonPath:
-    """Return the path of the ball at this position, or of the list of innings if there is none."""
+    """Return the path of a ball. If the match is shorter, return the path of all innings."""
     left = position or 1
     for number, innings in enumerate(document["innings"]):
         for over_position, over in enumerate(innings.get("overs", ())):
@@ -330,7 +329,7 @@ def _parse(text: str, file: MatchFile) -> Json:
         and sum(map(text.count, "{[,")) > len(text) // _MIN_BYTES_PER_VALUE
     ):
         # A file of empty lists and objects would need many times its size in memory.
-        raise file.wrong("consists mostly of brackets and commas and is not a match")
+        raise file.wrong("consists mostly of brackets and commas, so it is not a match")
     try:
         document = json.loads(
             text,
@@ -351,14 +350,14 @@ def _parse(text: str, file: MatchFile) -> Json:
     if not any(key in document for key in _KEYS_OF_A_MATCH):
         keys = ", ".join(quoted(key) for key in list(document)[:5]) or "no keys"
         raise file.wrong(
-            f"JSON, but not a cricket match: it has {keys} where a Cricsheet match has "
-            "meta, info and innings"
+            f"contains JSON, but not a cricket match: it has {keys} instead of meta, info and "
+            "innings"
         )
     if "\\" in text:
         try:
             json.dumps(document, ensure_ascii=False).encode()
         except UnicodeEncodeError:
-            raise file.wrong("a \\u escape in it stands for half of a character") from None
+            raise file.wrong("contains a \\u escape for only half of a character") from None
     return document
 
 
@@ -385,7 +384,7 @@ def _match(document: Json, file: MatchFile) -> Match:
         raise root.wrong("innings are missing; this may be only a part of a match")
     every_innings = root.objects("innings")
     if len(every_innings) > MAX_INNINGS:
-        raise root.wrong(f"are {len(every_innings)}, more than any match has", "innings")
+        raise root.wrong(f"has {len(every_innings)} entries, more than a match can have", "innings")
     for number, innings in enumerate(every_innings, 1):
         draft.innings.append(_innings(innings, number, draft))
     return draft.build()
@@ -400,7 +399,7 @@ def _version_notes(meta: JsonObject) -> list[str]:
         raise meta.wrong(f"is {quoted(version)}; attnlens reads Cricsheet JSON 1.x", "data_version")
     if (whole_number(minor, 6) or 0) > _NEWEST_MINOR:
         return [
-            f"data version {version} is newer than 1.{_NEWEST_MINOR} and was read as that version"
+            f"data version {version} is unknown; the file was read as version 1.{_NEWEST_MINOR}"
         ]
     return []
 
@@ -462,7 +461,7 @@ def _powerplay(powerplay: JsonObject) -> Powerplay:
 
 
 def _target_balls(target: JsonObject, balls_per_over: int) -> int | None:
-    """Convert ``target.overs``, which is written as overs and balls (8.1), to balls."""
+    """Return ``target.overs`` as a number of balls; 8.1 means eight overs and one ball."""
     overs = target.value.get("overs")
     if overs is None:
         return None
@@ -476,10 +475,10 @@ def _target_balls(target: JsonObject, balls_per_over: int) -> int | None:
 def _add_over(draft: InningsDraft, over: JsonObject, match: MatchDraft) -> None:
     number = over.value.get("over")
     if type(number) is not int or not 0 <= number <= MAX_OVER:
-        raise over.wrong(f"is {quoted(number)}, not an over's number from 0", "over")
+        raise over.wrong(f"is {quoted(number)}, not the number of an over, from 0", "over")
     deliveries = over.members("deliveries")
     if len(draft.deliveries) + len(deliveries) > MAX_BALLS_AN_INNINGS:
-        raise over.wrong(f"make the innings longer than {MAX_BALLS_AN_INNINGS}", "deliveries")
+        raise over.wrong(f"make the innings longer than {MAX_BALLS_AN_INNINGS} balls", "deliveries")
     people, add = match.people, draft.add
     # Most of the reading time is spent in this loop. The loop therefore only detects that a value
     # is wrong. `_diagnose` then finds out which value it is.
@@ -588,7 +587,7 @@ def _diagnose(delivery: Any, over: JsonObject, position: int) -> NoReturn:
             raise part.wrong(f"is {quoted(value)}, not a number of runs", key)
         if part is extras and key not in EXTRA_KINDS:
             kinds = ", ".join(EXTRA_KINDS)
-            raise part.wrong(f"is not a kind of extra; known: {kinds}", key)
+            raise part.wrong(f"is not a kind of extra; known kinds: {kinds}", key)
     batter, extra, total = (runs.value[key] for key in ("batter", "extras", "total"))
     if batter + extra != total:
         raise runs.wrong(f"do not add up: {batter} + {extra} is not {total}")
@@ -597,7 +596,7 @@ def _diagnose(delivery: Any, over: JsonObject, position: int) -> NoReturn:
     actual = ball.text("actual_delivery")
     if actual is not None and balls_in(actual, 0) is None:
         raise ball.wrong(f"is {quoted(actual)}, not a ball such as 7.4", "actual_delivery")
-    raise ball.wrong("are not a list of kind, player_out and fielders", "wickets")
+    raise ball.wrong("are not a list of objects with kind, player_out and fielders", "wickets")
 
 
 # Every JSON file is accepted here, so that the error can say why the file is not a match.

@@ -1,7 +1,7 @@
-"""Read the bytes of match files from a path, a folder or a zip, within limits on their size.
+"""Read the bytes of match files from a path, a folder or a zip. The size of a file is limited.
 
-The size of a zip member is checked before and while the member is unpacked. No file is written to
-disk.
+The size of a zip member is checked before unpacking, and again during unpacking. No file is written
+to disk.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ MEMBER_SEPARATOR = "::"
 _ZIP_MAGIC = (b"PK\x03\x04", b"PK\x05\x06")
 
 _MAX_MEMBER_RATIO = 300
-"""The largest accepted ratio of the unpacked to the packed size of a zip member.
+"""The largest accepted ratio of the unpacked size to the packed size of a zip member.
 
 Real files have ratios of 10 to 40.
 """
 
 _MAX_MEMBERS = 200_000
-"""The most members that a zip may have.
+"""A zip with more members is refused.
 
 The largest known zip of matches has about 22,000 members.
 """
@@ -45,7 +45,7 @@ _DAMAGE = (OSError, RuntimeError, zipfile.BadZipFile, zlib.error, EOFError, Valu
 
 
 def unreadable(path: Path | str, error: OSError) -> MatchFileError:
-    remedy = system_remedy(error.errno, "check its permissions and the disk it is on")
+    remedy = system_remedy(error.errno, "check the file permissions and the disk")
     return MatchFileError(f"cannot be read: {error.strerror or error}", path=path, remedy=remedy)
 
 
@@ -83,7 +83,7 @@ class Archive:
         parts = PurePosixPath(member.replace("\\", "/")).parts
         if not parts or parts[0] == "/" or ".." in parts or ":" in parts[0]:
             raise self._wrong(
-                member, "the name of this file in the zip leads out of the zip, so it is not read"
+                member, "the name of this file leads out of the zip, so the file is not read"
             )
         entry = self._entries.get(member)
         if entry is None:
@@ -100,7 +100,7 @@ class Archive:
             entry.file_size > _MAX_MEMBER_RATIO * max(entry.compress_size, 1)
         ):
             times = f"{_MAX_MEMBER_RATIO} times its size"
-            raise self._wrong(member, f"unpacks to more than {times}, which no match file does")
+            raise self._wrong(member, f"unpacks to more than {times}, so it is not a match file")
         return entry.file_size
 
     def _wrong(self, member: str, problem: str, remedy: str | None = None) -> MatchFileError:
@@ -120,7 +120,7 @@ class Archive:
 
 
 class _Guarded(io.RawIOBase):
-    """The stream of a zip member, which converts read errors to `MatchFileError`."""
+    """A stream that reads a zip member and converts read errors to `MatchFileError`."""
 
     def __init__(self, stream: IO[bytes], display: str) -> None:
         super().__init__()
@@ -157,7 +157,7 @@ _MAX_BYTES = 64 * 2**20
 """The largest file that is read into memory. The JSON of a five-day match has about 3 MB."""
 
 _MAX_TABLE_BYTES = 2 * 2**30
-"""The largest accepted table.
+"""The largest accepted table, in bytes.
 
 Tables are read row by row. A table of all one-day matches has about 300 MB.
 """
@@ -182,7 +182,7 @@ class MatchFile:
         open: a function that opens a new stream of the file's bytes.
         sibling: a function that returns the file with a given name in the same folder, or ``None``.
         siblings: a function that returns the names of the other files in the same folder.
-        selected_id: the match id, if the file was named as ``file::match_id``.
+        selected_id: the match id, if the user wrote ``file::match_id``.
     """
 
     name: str
@@ -203,7 +203,7 @@ class MatchFile:
 
     @property
     def expected(self) -> bool:
-        """Whether the name ends in ``.json`` or ``.csv``, so that the file should hold matches."""
+        """Whether the name ends in ``.json`` or ``.csv``, as the name of a match file should."""
         return _is_expected(self.name)
 
     @property
@@ -224,7 +224,7 @@ class MatchFile:
             except OSError as error:
                 raise unreadable(self.display, error) from None
         if max(self.size, len(data)) > _MAX_BYTES:
-            problem = f"is larger than {_MAX_BYTES // 2**20} MB, which no match file is"
+            problem = f"is larger than {_MAX_BYTES // 2**20} MB, which is too large for a match"
             raise self.wrong(problem, "split it into one file per match")
         return data
 
@@ -261,7 +261,7 @@ Reading then continues with the next match.
 
 @dataclass(frozen=True)
 class DocumentFormat:
-    """A format with one match in each file. Its functions recognise a file and read it."""
+    """A format with one match in each file, and the functions that recognise and read a file."""
 
     recognises: Callable[[MatchFile], bool]
     match: Callable[[MatchFile], Match]
@@ -275,7 +275,7 @@ class DocumentFormat:
 
 
 FileOrError = MatchFile | MatchFileError
-"""A file in a folder or zip, or the error that says why it cannot be opened."""
+"""A file in a folder or zip, or the error that was raised when the file was opened."""
 
 
 @dataclass(frozen=True)
@@ -308,7 +308,7 @@ def source_of(source: str | os.PathLike[str]) -> Source:
     path = Path(first)
     member = rest.pop(0) if is_zip(path) else None
     if len(rest) > 1:
-        raise MatchFileError(f"{text!r} has too many parts", remedy="write archive.zip::member")
+        raise MatchFileError(f"{text!r} has too many `::`", remedy="write archive.zip::member")
     return Source(path, member, rest[0] if rest else None)
 
 
@@ -329,10 +329,10 @@ def open_one(source: Source) -> MatchFile:
 
 
 def files_in(path: Path) -> Iterator[FileOrError]:
-    """Yield the files of a zip, or of a folder and its inner folders and zips, sorted by name.
+    """Yield the files of a zip or a folder, sorted by name. Inner folders and zips are read too.
 
     Hidden files, README files, ``_info.csv`` and ``_planted.csv`` files are left out.
-    ``all_matches.csv`` is left out if its folder also holds one file per match.
+    ``all_matches.csv`` is left out if the folder also contains one file per match.
     """
     return _in_folder(path) if path.is_dir() else _in_zip(path)
 
@@ -352,7 +352,7 @@ def _open_path(path: Path, match_id: str | None = None) -> MatchFile:
         raise MatchFileError(
             "is a folder, not a match file",
             path=path,
-            remedy="name a file in it; `attnlens match` lists the matches",
+            remedy="give a file in the folder; `attnlens match` lists the matches",
         )
     # Opening a pipe or a device could block for ever.
     if not stat.S_ISREG(status.st_mode):
@@ -392,9 +392,9 @@ def _is_expected(name: str) -> bool:
 
 
 def _without_doubles(names: Sequence[str]) -> list[str]:
-    """Return the names of the files that may hold matches.
+    """Return the names of the files that may contain matches.
 
-    A table that repeats the other files is left out.
+    The table ``all_matches.csv`` is left out if other files contain the matches.
     """
     candidates = []
     for name in names:
@@ -424,10 +424,7 @@ def _in_folder(folder: Path) -> Iterator[FileOrError]:
 
 
 def _in_inner_folder(folder: Path) -> Iterator[FileOrError]:
-    """Yield the files of a folder as `_in_folder` does.
-
-    If the folder cannot be listed, yield the error.
-    """
+    """Yield the files of a folder, or the error if the folder cannot be listed."""
     try:
         yield from _in_folder(folder)
     except MatchFileError as error:

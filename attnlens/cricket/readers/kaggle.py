@@ -53,7 +53,7 @@ _BLANK = frozenset({"", "NA"})
 """Texts that mean a blank value in these tables."""
 
 Row = dict[str, str]
-"""The text of each field of a row, stripped of whitespace. The text of a missing field is empty."""
+"""Maps each field of a row to the stripped text. The text of a missing field is empty."""
 
 
 @dataclass(frozen=True)
@@ -61,13 +61,13 @@ class KaggleLayout:
     """The columns in which a layout stores the fields of a ball and of a result.
 
     Attributes:
-        recognized_by, results_recognized_by: a combination of columns that only this layout has, in
-            the table of deliveries and in the table of results.
+        recognized_by, results_recognized_by: columns that together identify the layout of a table
+            of deliveries, and of a table of results.
         columns, results: a mapping from fields to columns. Every column in ``columns`` is required.
         extras: how the kinds of extras are stored. ``runs``: one column of runs for each kind.
-            ``kind``: one column that names the kind. ``flags``: one column that marks each kind,
-            and the runs in another column.
-        first_over: the number of the first over of an innings.
+            ``kind``: one column that names the kind. ``flags``: each kind has a column of marks,
+            and one more column contains the runs of all kinds.
+        first_over: the number by which the layout refers to the first over of an innings.
     """
 
     recognized_by: frozenset[str]
@@ -154,7 +154,7 @@ def is_results_table(file: MatchFile) -> bool:
 
 
 def _results_beside(file: MatchFile, layout: KaggleLayout) -> dict[str, Row]:
-    """Return the rows of the table of results in the same folder, by match id."""
+    """Return a mapping from match ids to rows of the table of results in the same folder."""
     tables = [name for name in file.siblings() if re.search(r"match.*\.csv$", name, re.I)]
     siblings = filter(None, map(file.sibling, tables[:_MAX_RESULT_TABLES]))
     return next(filter(None, (_results(sibling, layout) for sibling in siblings)), {})
@@ -252,7 +252,7 @@ class _MatchRows:
 
     Attributes:
         balls: the rows.
-        innings: the number of the current row's innings.
+        innings: the innings of the current row, counted from 1.
     """
 
     def __init__(
@@ -279,8 +279,8 @@ class _MatchRows:
             stated=Stated(method_known=result is not None),
         )
         self.note(
-            "the columns are those of the Kaggle IPL tables, so the match is read as a "
-            "men's match of 20 overs, and players are identified by name"
+            "the file is a Kaggle IPL table, so the match is assumed to be a men's match of 20 "
+            "overs; players are identified by name"
         )
 
     def add(self, row: list[str]) -> None:
@@ -327,8 +327,8 @@ class _MatchRows:
     def _find_doubled_extras(self) -> None:
         """Find out whether the batter's runs in this match include the extras.
 
-        A batter scores no runs off a wide, a bye or a leg bye. If on every such ball the batter's
-        runs are at least as many as the extras, the batter's runs include the extras.
+        A batter scores no runs off a wide, a bye or a leg bye. The batter's runs include the extras
+        if, on each of these balls, the batter has at least as many runs as extras.
         """
         contained = apart = unclear = 0
         for row in self._with_lines():
@@ -348,14 +348,14 @@ class _MatchRows:
             )
         if unclear and not contained and not apart:
             raise self.wrong(
-                "it is unknown whether batsman_runs contains the extras, as in the rows of "
-                "2018 and 2019, because the match has no wide, bye or leg bye"
+                "the match has no wide, bye or leg bye, so it is unknown whether batsman_runs "
+                "contains the extras (as in the rows of 2018 and 2019)"
             )
         self._runs_contain_extras = contained > 0
         if contained:
             self.note(
-                "batsman_runs contains the extras, and total_runs adds them again; they "
-                f"were subtracted on {contained + unclear} balls, so totals are lower than "
+                "batsman_runs contains the extras, so total_runs counts the extras twice; the "
+                f"extras were subtracted on {contained + unclear} balls, and totals are lower than "
                 "in the file"
             )
 
@@ -379,7 +379,7 @@ class _MatchRows:
             row["non_striker"] = partner or UNKNOWN_PLAYER.name
         self.note(
             "this layout does not contain the non-striker, who was derived from the "
-            "batters before and after"
+            "batters of other balls"
             + (f", and is unknown on {unknown} of {len(self.balls)} balls" if unknown else "")
         )
         self.note(
@@ -387,15 +387,15 @@ class _MatchRows:
         )
 
     def _exchange_teams(self, number: str, rows: Sequence[Row]) -> None:
-        """Exchange the teams of a super over if its batters had batted for the other team."""
+        """Exchange the teams of a super over if the batters belong to the bowling team."""
         sides = {row["batter"]: row["batting_team"] for row in self.balls if row["innings"] in "12"}
         batted_for = {sides[row["batter"]] for row in rows if row["batter"] in sides}
         if batted_for == {rows[0]["bowling_team"]}:
             for row in rows:
                 row["batting_team"], row["bowling_team"] = row["bowling_team"], row["batting_team"]
             self.note(
-                f"innings {number} names the wrong side as batting, because its batters "
-                f"play for {rows[0]['batting_team']}; the teams were exchanged"
+                f"innings {number} names the wrong batting side; the teams were exchanged, because "
+                f"the batters play for {rows[0]['batting_team']}"
             )
 
     def _as_csv2(self, row: Row) -> list[str]:
@@ -414,7 +414,7 @@ class _MatchRows:
         ]
 
     def _number_innings(self, row: Row) -> None:
-        """Set the number of a row's innings. Super overs are numbered from 3 without gaps."""
+        """Set ``innings`` to the innings of the row. The first super over has number 3."""
         column = self.layout.columns["innings"]
         written = number_in(row["innings"], column, 1, MAX_INNINGS, self.wrong)
         if written < self._written_innings:
@@ -460,22 +460,23 @@ class _MatchRows:
             return bat, self._extras_of_flags(row, extra, by_kind)
         if sum(by_kind.values()) != extra:
             kinds = sum(by_kind.values())
-            raise self.wrong(f"extra_runs is {extra}, and the kinds add up to {kinds}")
+            raise self.wrong(f"extra_runs is {extra}, but the kinds of extras add up to {kinds}")
         if self._runs_contain_extras:
             bat -= extra
         if not 0 <= bat <= MAX_RUNS_A_BALL:
-            raise self.wrong("batsman_runs is less than the extras it contains")
+            raise self.wrong("batsman_runs is less than the extras that it should contain")
         return bat, by_kind
 
     def _extras_of_kind(self, row: Row, extra: int) -> dict[str, int]:
         kind = row["extras_type"]
         if (kind not in _BLANK and kind not in EXTRA_KINDS) or (extra and kind in _BLANK):
             raise self.wrong(
-                f"extras_type is {quoted(kind)} for {extra} runs; known: {', '.join(EXTRA_KINDS)}"
+                f"extras_type is {quoted(kind)} for {extra} runs; known types: "
+                f"{', '.join(EXTRA_KINDS)}"
             )
         if (row["is_wicket"] == "1") != (row["kind"] not in _BLANK):
             raise self.wrong(
-                f"is_wicket is {quoted(row['is_wicket'])}, and dismissal_kind is "
+                f"is_wicket is {quoted(row['is_wicket'])}, but dismissal_kind is "
                 f"{quoted(row['kind'])}"
             )
         return {kind: extra} if extra else {}
@@ -485,7 +486,7 @@ class _MatchRows:
             return by_kind
         kinds = list(by_kind)
         if not extra:
-            raise self.wrong(f"{kinds[0]} is set, and extras is 0")
+            raise self.wrong(f"{kinds[0]} is set, but extras is 0")
         if not kinds:
             ball = f"innings {row['innings']}, ball {row['over']}"
             self.note(f"{ball}: the kind of the extras is missing; they are read as byes")
@@ -502,12 +503,12 @@ class _MatchRows:
         if result is not None and set(map(_team_key, teams)) != set(
             map(_team_key, _teams_of(result))
         ):
-            other = f"{' v '.join(_teams_of(result))} is the match {draft.match_id}"
-            self.note(f"{other} in the table of results next to it, so that result was not used")
+            other = f"match {draft.match_id} is {' v '.join(_teams_of(result))}"
+            self.note(f"in the table of results, {other}; the result was not used")
             self.result = result = None
             draft.stated.method_known = False
         if result is None:
-            self.note("there is no result next to the match, so result and toss are unknown")
+            self.note("there is no table with the match's result, so result and toss are unknown")
             return
         facts = _facts_of(result, teams)
         for name, fact in facts.items():
@@ -524,13 +525,13 @@ class _MatchRows:
     def _note_limits(self) -> None:
         if self._runs_contain_extras and len(self.draft.innings) > _MAIN_INNINGS:
             self.note(
-                "in this layout, super overs of 2018 and 2019 lack balls, mostly those on "
-                "which a wicket fell"
+                "in this layout, some balls of super overs of 2018 and 2019 are missing, mostly "
+                "balls with a wicket"
             )
         if self.layout.extras == "kind":
             self.note(
-                "this layout gives each ball one kind of extra, so a no-ball that also "
-                "brought byes may appear as byes and count as a legal ball"
+                "this layout has one kind of extra for each ball, so a no-ball with byes may be "
+                "recorded as byes and count as a legal ball"
             )
 
     def _compare_scores(self) -> None:
@@ -546,7 +547,7 @@ class _MatchRows:
     def _result_follows(self, scores: Sequence[tuple[int, int]]) -> bool:
         """Return whether the result agrees with the scores.
 
-        If it does, rain did not change the target.
+        If the result agrees, rain did not change the target.
         """
         if len(scores) != _MAIN_INNINGS:
             return False
@@ -557,13 +558,13 @@ class _MatchRows:
 def non_strikers(balls: Sequence[tuple[str, str]]) -> list[str | None]:
     """Return the non-striker of each ball of an innings; ``None`` if the non-striker is unknown.
 
-    Two batters bat together until one of them is out. The pair consists of the batters who faced a
-    ball in that time and the batter who was out. If only one batter of the pair is named, the other
-    is the batter of the previous pair who stayed in.
+    Two batters bat together until one of them is out. Both names may appear during this
+    partnership: as the batter who faces a ball, or as the batter who is out. If only one name
+    appears, the other batter is the survivor of the previous partnership.
 
     Args:
-        balls: for each ball, the batter and the player who was out. The second name is empty if
-            nobody was out.
+        balls: for each ball, a pair of names: the batter, and the player who was out. The second
+            name is empty if nobody was out.
     """
     spans: list[list[tuple[str, str]]] = [[]]
     for ball in balls:

@@ -1,8 +1,8 @@
 """Decode the text of match files, and check JSON values, CSV fields and dates.
 
 The type of a JSON value is checked when the value is used. A parser that records line numbers takes
-several times as long as `json`. Matches are therefore parsed with `json`. A match is parsed a
-second time only if a value is wrong and its line must be found.
+several times as long as `json`. Matches are therefore parsed with `json`. If a value is wrong, the
+match is parsed again to find the line of the value.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from attnlens.files import Json
 EXTRA_KINDS = ("wides", "noballs", "byes", "legbyes", "penalty")
 
 MAX_OVER = 999
-"""The highest over number accepted; the longest innings on record ended in its 336th over."""
+"""The largest accepted over number. The longest known innings ended in the 336th over."""
 
 MAX_RUNS_A_BALL = 99
-"""The most runs off the bat, and the most extras, that are accepted on one delivery."""
+"""A delivery with more runs off the bat, or with more extras, is refused."""
 
 WrongHere = Callable[[str], MatchFileError]
 """A function that creates an error with the number of the current line."""
@@ -96,7 +96,7 @@ def lines(text: str) -> io.StringIO:
 
 
 def looks_like(data: bytes, display: str) -> str:
-    """Return what a file seems to be, if it is not a match file."""
+    """Describe what a file seems to contain instead of a match."""
     kind = binary_kind(data)
     if kind is not None:
         return f"looks like {kind}"
@@ -114,7 +114,7 @@ def runs_in(text: str, column: str, wrong: WrongHere) -> int:
     if runs is None:
         raise wrong(f"{column} is {quoted(text)}, not a number of runs")
     if runs > MAX_RUNS_A_BALL:
-        raise wrong(f"{column} is {runs}, more than one ball can bring")
+        raise wrong(f"{column} is {runs}, more than is possible on one ball")
     return runs
 
 
@@ -150,7 +150,7 @@ def date_from(text: str, *, day_first: bool = True) -> datetime.date | None:
     Return ``None`` if the text is not a date, or if the year is before 1700.
 
     Args:
-        day_first: if the date ends with the year, whether the day comes before the month.
+        day_first: whether the day comes before the month in dates that end with the year.
     """
     numbers = _NUMBERS.fullmatch(text.strip())
     month_match = _MONTH_NAMED.fullmatch(text.strip())
@@ -212,7 +212,7 @@ class JsonObject:
         return JsonValueError(problem, (*self.path, *steps))
 
     def _typed(self, key: str, kind: type, noun: str) -> Any:
-        """Return the value at a key, or an empty value of this type if the key is missing."""
+        """Return the value at a key, or an empty value of type ``kind`` if the key is missing."""
         value = self.value.get(key, kind())
         if not isinstance(value, kind):
             raise self.wrong(f"is {quoted(value)}, not {noun}", key)
@@ -266,7 +266,7 @@ def place_in_words(document: Json, path: JsonPath) -> str:
     """Describe a path of a match, such as ``innings 2, over 14, delivery 3: runs.batter``.
 
     The name of a field is followed by a space. An over is described by its number in the file, if
-    that is an integer.
+    the number is an integer.
     """
     words: list[str] = []
     node: Any = document
@@ -293,7 +293,7 @@ def unique_keys(pairs: list[tuple[str, Any]]) -> Json:
     """Build a dictionary from pairs. This function is an ``object_pairs_hook`` of ``json.loads``.
 
     Raises:
-        DoubledKey: a key occurs twice. The error has no line, since `json` does not report it.
+        DoubledKey: a key occurs twice. The error has no line, because `json` reports no line.
     """
     value = dict(pairs)
     if len(value) != len(pairs):
@@ -335,7 +335,7 @@ def line_of(text: str, path: Sequence[str | int]) -> int | None:
     Return ``None`` if the text is nested too deeply.
 
     Args:
-        text: a JSON text that is valid except that it may have a key twice.
+        text: a JSON text. The text is valid, except that an object may have a key twice.
         path: the keys and positions from the root, such as ``("innings", 0, "overs")``. If the path
             does not exist, the line of the last existing value on the path is returned.
 

@@ -1,1 +1,1 @@
-"""Write sentences about a ball. Each number and name has a pointer to its place in the data."""
+"""Write sentences about a ball. Each number and name has a pointer to its value in the data."""

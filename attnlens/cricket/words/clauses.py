@@ -1,4 +1,4 @@
-"""The clauses of an explanation, and the prompt in which a language model chooses among them."""
+"""The clauses of an explanation, and a prompt that asks a language model to choose clauses."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from attnlens.render.prompt_template import Prompt, fence, new_nonce, render
 from attnlens.render.safe import visible
 
 _MIN_PROBABILITY: Final = 0.005
-"""An outcome below this probability has a clause only if it is explained or has happened."""
+"""A less likely outcome has a clause only if the outcome is explained or has happened."""
 
 _MIN_POINTS: Final = 0.05
-"""A contribution of fewer percentage points has no clause, because it would be printed as 0.0."""
+"""Contributions of fewer percentage points would be printed as 0.0, and have no clause."""
 
 
 def render_text(facts: object, ids: object) -> RenderedText:
-    """Return the text of the clauses with these ids, in this order.
+    """Return the text of the clauses that have the given ids, in the order of the ids.
 
     Cautions that are not among the ids are added at the end.
 
@@ -46,7 +46,7 @@ def render_text(facts: object, ids: object) -> RenderedText:
         ids: a list of ids, a mapping with a list of ids under ``ids``, or JSON of either.
 
     Returns:
-        The text, and each id that was dropped with the reason.
+        The text, and the ids that were dropped, each with the reason.
 
     Raises:
         InputError: ``facts`` or ``ids`` has another form.
@@ -60,7 +60,7 @@ def render_text(facts: object, ids: object) -> RenderedText:
 
 
 def explanation_clauses(explanation: Explanation) -> tuple[Clause, ...]:
-    """Return every clause of an explanation. Each sentence occurs only once.
+    """Return all clauses of an explanation, without repeated sentences.
 
     Returns:
         Clauses in four groups. ``sentence1``, ``sentence2`` and so on are the sentences of the
@@ -96,11 +96,12 @@ def clauses_prompt(
 
     Args:
         template: a Jinja file to use instead of ``templates/cricket/clauses.j2``.
-        nonce: the random part of the tag that encloses the clauses; by default, a new one.
+        nonce: the random part of the name of the tag around the clauses. The default is a new
+            nonce.
 
     Raises:
-        InputError: the template cannot be read or rendered. The message gives the line, if it is
-            known.
+        InputError: the template cannot be read or rendered. The message gives the line if the line
+            is known.
     """
     clauses = {clause.id: clause.text for clause in explanation_clauses(explanation)}
     context = {
@@ -186,7 +187,7 @@ def _after(explanation: Explanation) -> Iterator[str]:
     if actual is not None:
         index = outcome_index(explanation.prediction, actual)
         probability = f"[/prediction/outcomes/{index}/probability visible]"
-        yield f"It was [/prediction/actual outcome], which the model had at {probability}."
+        yield f"It was [/prediction/actual outcome]; the model had given it {probability}."
     if dismissed := dismissal(explanation):
         yield f"{dismissed}."
     if win is not None:
@@ -209,12 +210,12 @@ def _claims(explanation: Explanation) -> Iterator[str]:
         verdict = f"verdict: [{pointer}/verdict]{reason}{comparison}"
         start = f"Without [{pointer}/claim claim],"
         if claim.removed_from == "head":
-            start = f"[{pointer}/claim capital]; with that hidden from this head,"
+            start = f"[{pointer}/claim capital]; with these balls hidden from this head,"
         yield f"{start} {_effect_of_hiding(explanation, number)}; {verdict}."
 
 
 def _effect_of_hiding(explanation: Explanation, number: int) -> str:
-    """Return the effect of hiding balls in words.
+    """Return a template for the effect of hiding inputs.
 
     Example: ``the probability of a four would be 9%, not 15%``.
     """

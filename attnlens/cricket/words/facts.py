@@ -16,13 +16,13 @@ OUTCOME_WORDS: Final = {outcome: names.words for outcome, names in OUTCOME_NAMES
 AnyDocument = TypeVar("AnyDocument", bound=JsonDocument)
 
 _MAX_ROUNDING_SHARE: Final = 0.3
-"""The largest share by which rounding to whole percents may change a difference.
+"""The largest relative error of a difference that rounding to whole percents may cause.
 
-If rounding would change the difference of two probabilities more, decimals are printed.
+If the error of the difference of two probabilities would be larger, decimals are printed.
 """
 
 _MAX_TWO_DECIMALS: Final = 0.005
-"""Two probabilities below this get two decimals if whole percents are not precise enough."""
+"""If whole percents are not precise enough, two probabilities below this value get two decimals."""
 
 
 def capitalized(text: str) -> str:
@@ -40,13 +40,13 @@ VERDICT_WORDS: Final[Mapping[str, str]] = {
     "cannot be told": "but the result is unclear",
     "contradicted": "the opposite of what is claimed",
 }
-"""A phrase for each verdict, which follows the effect of hiding balls in a sentence."""
+"""A phrase for each verdict. In a sentence, the phrase follows the effect of hiding balls."""
 
 
 def surname(name: str) -> str:
     """Return a surname, such as ``de Villiers`` for ``AB de Villiers``.
 
-    It is the last word of the name and any lower-case words before it.
+    The surname is the last word of the name, with any lower-case words before this word.
     """
     words = name.split() or ["?"]
     start = len(words) - 1
@@ -84,18 +84,18 @@ A template can name one of these functions after the pointer.
 """
 
 QUOTE: Final = re.compile(r"\[(/[^\s\]]+) ?(\w*)\]")
-"""A quote in a template: a JSON pointer and, if needed, a name from `FORMS`, in brackets."""
+"""A quote in a template: a JSON pointer in brackets, and possibly a name from `FORMS`."""
 
 
 def text_of(
     document: JsonDocument, template: str, names: Mapping[str, str] = MappingProxyType({})
 ) -> str:
-    """Return the text of a template with every quote replaced by its value.
+    """Return the text of a template, with each quote replaced by the value at the pointer.
 
     An example of a template is ``[/ball/score] at [/ball/run_rate tenths] an over``.
 
     Args:
-        names: replacements for quoted texts, such as short names for full names.
+        names: texts that replace quoted texts, such as short names for full names.
     """
 
     def text(quote: re.Match[str]) -> str:
@@ -113,7 +113,7 @@ def sentence(
     The sentence is capitalized, unless the template begins with a quote.
 
     Args:
-        names: as in `text_of`.
+        names: texts that replace quoted texts, as for `text_of`.
     """
     text = text_of(document, template, names)
     facts = (
@@ -126,7 +126,7 @@ def sentence(
 
 
 def quote_change(document: JsonDocument, before: str, after: str) -> tuple[str, str]:
-    """Return quotes of two probabilities with the fewest decimals that show their difference."""
+    """Return quotes for two probabilities, with the fewest decimals that show the difference."""
     first, second = resolve(document, before), resolve(document, after)
     difference = round(second, 2) - round(first, 2)
     fair = abs(difference - (second - first)) <= _MAX_ROUNDING_SHARE * abs(second - first)
@@ -137,7 +137,7 @@ def quote_change(document: JsonDocument, before: str, after: str) -> tuple[str, 
 
 
 def resolve(data: Any, pointer: str) -> Any:
-    """Return the value at a JSON pointer, in a document or in plain data.
+    """Return the value at a JSON pointer in a document or in plain data.
 
     Raises:
         LookupError: there is no value at the pointer.
@@ -154,7 +154,7 @@ def resolve(data: Any, pointer: str) -> Any:
 
 
 def names_in(explanation: Explanation) -> set[str]:
-    """Return the names of people, teams and places in an explanation, as spelled in the file."""
+    """Return the names of people, teams and places in an explanation, spelled as in the file."""
     ball, match = explanation.ball, explanation.match
     names = {ball.batter, ball.non_striker, ball.bowler, *match.teams}
     names |= {name for past in explanation.past_balls for name in (past.batter, past.bowler)}
@@ -169,9 +169,8 @@ _VERDICTS: Final = ("supported", "not better than chance", "cannot be told", "co
 def claims_in_order(explanation: Explanation) -> list[int]:
     """Return the indices of the claims in the order in which they are shown.
 
-    Claims that are shown only for comparison are last. The others are sorted by three criteria: the
-    verdict (supported claims first), the scope (the whole model before one head), and the size of
-    the change.
+    Claims that are shown only for comparison are last. The others are sorted by verdict (supported
+    first), by scope (the whole model before one head), and by the size of the change.
     """
 
     def rank(index: int) -> tuple[bool, int, bool, float]:

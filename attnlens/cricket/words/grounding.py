@@ -1,6 +1,6 @@
 """Compare the numbers and names in a text with data.
 
-If the data is an explanation, cricket phrases are recognized, too.
+Cricket phrases are recognized if the data is an explanation.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ _SUBJECTS: Final = {
 _NO_COUNT: Final = (
     r"(?! (?:of|for|runs|balls|overs|wickets|needed|more|from|(?:\w+ )?\w{3,}[^s\W]s)\b)"
 )
-"""A lookahead after the name of an outcome, which excludes counts such as ``four balls``."""
+"""A lookahead for use after an outcome's name. The lookahead excludes counts such as ``four
+balls``.
+"""
 
 _PHRASES: Final[dict[str, str | tuple[str, str]]] = {
     r"\b\d(?:, \d)+(?:,? and \d)?\b(?! \w)": "",
@@ -58,8 +60,8 @@ _PHRASES: Final[dict[str, str | tuple[str, str]]] = {
 }
 """Patterns of phrases in match reports.
 
-The value of a pattern is a text that replaces the phrase, or a pair: the column and the label for
-which the phrase stands.
+The value of a pattern is a text that replaces the phrase, or a pair of a column and a label. The
+phrase then stands for this label.
 """
 
 
@@ -184,7 +186,7 @@ class _Explanation(DataRows):
             self.add_fact(self._row(), float(won[2]), f"won by {won[3]}", "/match/result")
 
     def _changes(self, labels: Mapping[str, Any], *path: str | int) -> None:
-        """Add the points of a claim or a group, and the probability after a claim's change."""
+        """Add a group's points, or a claim's points and the probability after its change."""
         for at, change in self._all(*path):
             outcome = change.get("outcome")
             if labels.get("outcome", outcome) != outcome:
@@ -231,7 +233,7 @@ def check_grounding(facts: object, text: str, *, seconds: float = math.inf) -> S
     Args:
         facts: an `Explanation`, plain data, the text of a JSON or CSV file, or a list of rows.
         text: plain text or Markdown, in English.
-        seconds: the time limit. When it is reached, the rest of the text is not checked.
+        seconds: the time limit. After this time, the rest of the text is not checked.
 
     Raises:
         InputError: ``facts`` contains no values or too many values.

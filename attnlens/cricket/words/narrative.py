@@ -33,7 +33,7 @@ RECORDS: Final[Mapping[Role, str]] = {
     "batter": f"{BATTER}'s record",
     "bowler": f"{BOWLER}'s record",
 }
-"""The name of a player's rating in a sentence about reasons."""
+"""The name of a player's rating in sentences about reasons."""
 
 RECORD_ROLES: Final[Mapping[str, Role]] = {
     "striker's record": "batter",
@@ -57,23 +57,21 @@ _MAX_LABELS: Final = 4
 _SCOREBOARD_KINDS: Final = ("the scoreboard", "the chase")
 """Kinds of claims that do not count as findings.
 
-What is usual depends on the scoreboard, so an effect of the scoreboard is no news.
+The usual probability depends on the scoreboard, so an effect of the scoreboard is no finding.
 """
 
 MARKED_RATIOS: Final = (2.0, 1.25, 0.8, 0.5)
-"""Limits for the ratio of a probability to the usual one.
+"""Limits for the ratio of a probability to the usual probability.
 
-An outcome is marked with one arrow if the ratio is outside the inner two limits, and with two
-arrows if it is outside the outer two.
+Outside the inner two limits, an outcome is marked with one arrow. Outside the outer two limits, it
+is marked with two arrows.
 """
 
 _MAX_DECIMAL_PROB: Final = 0.1
 """Probabilities below this are printed with one decimal."""
 
 _MIN_PLAIN_PROB: Final = 0.03
-"""If both the probability and the usual probability of an outcome are below this, `headline` does
-not compare them.
-"""
+"""`headline` ignores outcomes whose probability and usual probability are both below this value."""
 
 _RATIO_WORDS: Final = (
     (0.18, "less than a fifth of the usual"),
@@ -94,7 +92,7 @@ _RATIO_WORDS: Final = (
     (4.1, "four times the usual"),
     (5.0, "more than four times the usual"),
 )
-"""Phrases that compare a probability with the usual one, with the largest ratio for each.
+"""Phrases that compare a probability with the usual one. The number is a phrase's largest ratio.
 
 Above the last ratio, the phrase is "many times the usual".
 """
@@ -104,11 +102,11 @@ _MAX_WORDS: Final = 100
 
 MIN_GROUP_POINTS: Final = 0.5
 _MIN_CAME_SHARE: Final = 0.1
-"""If a calibration slope is below this, a note says that such points did not come true."""
+"""If the calibration slope is smaller, a note says that the points did not come true."""
 
 _MIN_MENTIONED_SWING: Final = 0.04
 _MIN_MISCALIBRATION: Final = 0.02
-"""The smallest difference between a forecast and the observed frequency that is mentioned."""
+"""A smaller difference between a forecast and the observed frequency is not mentioned."""
 
 _MIN_SET_RUNS, _MIN_STAND_RUNS, _MIN_COSTLY_RUNS = 30, 50, 12
 _MIN_LONG_CHASE_BALLS, _MIN_HAUL_WICKETS, _MAX_NEW_STAND_BALLS, _MAX_NEW_BATTER_BALLS = 61, 2, 5, 3
@@ -126,7 +124,7 @@ _DISMISSALS: Final[Mapping[str, tuple[str, str]]] = {
 
 
 def figures(ball: BallFacts) -> str:
-    """Return a template for the bowler's wickets, runs and overs; in The Hundred, balls."""
+    """Return a template for the bowler's wickets, runs and overs (or balls, in The Hundred)."""
     spell = "[/ball/standing/bowler_overs] overs"
     if counts_balls(ball.balls_per_over) and ball.standing.bowler_balls is not None:
         spell = "[/ball/standing/bowler_balls] balls"
@@ -148,13 +146,14 @@ def plural(number: int) -> str:
 
 
 def in_words(explanation: Explanation) -> Explanation:
-    """Return the explanation with its summary and its narrative filled in."""
+    """Return the explanation with a summary and a narrative added."""
     words = {"summary": summary_of(explanation), "narrative": narrate(explanation)}
     return explanation.model_copy(update=words)
 
 
 def narrate(explanation: Explanation) -> tuple[Sentence, ...]:
-    """Write a paragraph of 60 to 100 words about an explanation, ignoring its ``narrative``.
+    """Write a paragraph of 60 to 100 words about an explanation. The explanation's ``narrative`` is
+    ignored.
 
     Returns:
         The sentences. The facts of a sentence are its numbers and names, in reading order.
@@ -202,7 +201,7 @@ def _with_notes(
 
 
 def _surnames(explanation: Explanation, templates: Iterable[str]) -> list[str]:
-    """Shorten a player's name to the surname after its first use, unless two players share it."""
+    """Shorten each player's name to the surname after the first use, if the surname is unique."""
     ball = explanation.ball
     fielders = ball.happened.fielders if ball.happened else ()
     names = {ball.batter, ball.bowler, ball.non_striker, *fielders}
@@ -222,7 +221,7 @@ def _surnames(explanation: Explanation, templates: Iterable[str]) -> list[str]:
 
 
 def noted(explanation: Explanation, template: str, roles: Iterable[Role] = tuple(RECORDS)) -> str:
-    """Return a template in which a note follows the first mention of each player's record.
+    """Return a template with a note after the first mention of each player's record.
 
     Args:
         roles: the roles whose records get a note.
@@ -235,13 +234,13 @@ def noted(explanation: Explanation, template: str, roles: Iterable[Role] = tuple
 
 
 def group_note(explanation: Explanation, group: str) -> str | None:
-    """Return the text of `record_note` if a group is a player's record, otherwise ``None``."""
+    """Return the text of `record_note` for a player's record, and ``None`` for any other group."""
     note = record_note(explanation, RECORD_ROLES[group]) if group in RECORD_ROLES else None
     return None if note is None else text_of(explanation, note)
 
 
 def came_note(explanation: Explanation, number: int) -> str:
-    """Return a note if such contributions were miscalibrated on held-out balls, else an empty text.
+    """Return a note if a group was miscalibrated on held-out balls, and otherwise "".
 
     An example is `` (45% of such points came true)``.
     """
@@ -257,7 +256,7 @@ def came_note(explanation: Explanation, number: int) -> str:
 
 
 def record_note(explanation: Explanation, role: Role) -> str | None:
-    """Return a template about a player's record: ``a six on 8.9% of 812 balls to 2025-10-31``.
+    """Return a template for a text such as ``a six on 8.9% of 812 balls to 2025-10-31``.
 
     The result is ``None`` if the player has no record.
     """
@@ -277,7 +276,7 @@ def record_note(explanation: Explanation, role: Role) -> str | None:
 
 
 def headline(explanation: Explanation) -> Sentence:
-    """Write a sentence that compares the explained outcome with usual.
+    """Write a sentence that compares the explained outcome's probability with the usual one.
 
     If no outcome is far from usual, the sentence says so.
     """
@@ -296,12 +295,12 @@ def _expected(explanation: Explanation) -> str:
     gave = "had given" if prediction.actual else "gives"
     beside_usual = _beside_usual(explanation, "outcome", "")
     if prediction.actual == prediction.subject:
-        beside_usual = f"that {beside_usual.partition('] ')[2]}"
+        beside_usual = f"it {beside_usual.partition('] ')[2]}"
     return f"The model {gave} {beside_usual}."
 
 
 def _beside_usual(explanation: Explanation, form: str, sign: str) -> str:
-    """Compare the explained outcome with usual, as in ``a six 5.6%, below the usual 8.1%``."""
+    """Return a template for a phrase such as ``a six 5.6%, below the usual 8.1%``."""
     prediction = explanation.prediction
     index, ratio = outcome_index(prediction, prediction.subject), prediction.story_times
     pointer = f"/prediction/outcomes/{index}"
@@ -314,15 +313,15 @@ def _beside_usual(explanation: Explanation, form: str, sign: str) -> str:
 
 
 def came(explanation: Explanation) -> str | None:
-    """Say what happened on the ball. Add its probability, unless another sentence has it.
+    """Say what happened on the ball. Add the probability, unless another sentence gives it.
 
-    The result is ``None`` for a ball not yet bowled.
+    The result is ``None`` if the ball has not been bowled.
     """
     prediction, brought = explanation.prediction, "[/prediction/actual outcome]"
     if prediction.actual is None:
         return None
     index = outcome_index(prediction, prediction.actual)
-    probability = f", which had [/prediction/outcomes/{index}/probability visible]"
+    probability = f", with probability [/prediction/outcomes/{index}/probability visible]"
     if prediction.actual == prediction.subject:
         probability = ""
     end = f"{probability}{result_of(explanation)}."
@@ -338,14 +337,14 @@ def came(explanation: Explanation) -> str | None:
 
 
 def result_of(explanation: Explanation) -> str:
-    """Return the result of the match if this is the last ball of a chase, else an empty text."""
+    """Return the match result after the last ball of a chase, and otherwise an empty text."""
     ball, match = explanation.ball, explanation.match
     is_last = ball.target is not None and ball.index == ball.deliveries
     return ": [/match/result]" if is_last and match.result else ""
 
 
 def dismissal(explanation: Explanation) -> str | None:
-    """Say who was out and how, and if it was the non-striker; ``None`` without a wicket."""
+    """Say who was out, how, and whether at the non-striker's end. ``None`` if no wicket fell."""
     ball = explanation.ball
     result = ball.happened
     if result is None or result.out is None:
@@ -394,7 +393,7 @@ def _swing(explanation: Explanation) -> str | None:
 
 
 def _calibration(explanation: Explanation) -> str | None:
-    """Write a sentence if forecasts like this one are miscalibrated, otherwise return ``None``."""
+    """Write a sentence if similar forecasts are miscalibrated. Otherwise, return ``None``."""
     prediction = explanation.prediction
     if prediction.calibration is None:
         return None
@@ -415,10 +414,10 @@ def _calibration(explanation: Explanation) -> str | None:
 
 
 def model_claims(explanation: Explanation) -> list[int]:
-    """Return the indices of all findings, in display order. A finding is about the whole model.
+    """Return the indices of all findings (claims about the whole model), in display order.
 
-    Three kinds of claims are left out: claims for comparison (such as the last balls), claims about
-    the scoreboard, and claims that are untested or inconclusive.
+    Three kinds of claims are not findings: claims for comparison (such as the claim about the last
+    balls), claims about the scoreboard, and claims that are untested or inconclusive.
     """
     return [
         index
@@ -439,8 +438,7 @@ def supported(explanation: Explanation) -> list[int]:
 def hidden_sets(explanation: Explanation) -> list[int]:
     """Return the indices of the claims about sets of past balls, one claim for each set.
 
-    Supported claims come before the others. Among both, the claims with the largest change come
-    first.
+    Supported claims come before the others. Within both parts, the largest change is first.
     """
     claims = explanation.evidence
     indices = [
@@ -456,7 +454,7 @@ def hidden_sets(explanation: Explanation) -> list[int]:
 
 
 def aim(explanation: Explanation) -> str | None:
-    """Return the direction that all claims state: ``raise`` or ``lower``.
+    """Return the common direction of the claims: ``raise`` or ``lower``.
 
     The result is ``None`` if the claims are about the whole distribution.
     """
@@ -465,7 +463,7 @@ def aim(explanation: Explanation) -> str | None:
 
 
 def tested(explanation: Explanation) -> Sentence | None:
-    """Return a sentence about the first supported claim: the effect of hiding its balls.
+    """Return a sentence about the first supported claim and the effect of hiding its input.
 
     The result is ``None`` if no claim is supported.
     """
@@ -482,16 +480,16 @@ def effect_of_hiding(explanation: Explanation, index: int) -> str:
 
 
 def claim_subject(explanation: Explanation, index: int) -> str:
-    """Return a template that names what a claim about the whole model hides.
+    """Return a template that names the input that a claim about the whole model hides.
 
-    It names past balls, a player's record, or the ground and the teams.
+    The input is past balls, a player's record, or the ground and the teams.
     """
     claim, ball = explanation.evidence[index], explanation.ball
     if not claim.removed:
         return {
             "striker's record": RECORDS["batter"],
             "bowler's record": RECORDS["bowler"],
-            "venue and teams": "what is known of the ground and the teams",
+            "venue and teams": "what is known about the ground and the teams",
         }.get(claim.kind, claim.kind)
     past, number = explanation.past_balls, f"[/evidence/{index}/removed count]"
     labels = _labels(explanation, index)
@@ -602,7 +600,7 @@ def _score(explanation: Explanation) -> str:
 
 
 def _players(explanation: Explanation) -> str:
-    """Say who bowls to whom, and mention the first special circumstance that applies."""
+    """Name the bowler and the batter, and mention the first special circumstance that applies."""
     ball, standing = explanation.ball, explanation.ball.standing
     last = len(explanation.past_balls) - 1
     previous = explanation.past_balls[last] if explanation.past_balls else None

@@ -1,4 +1,4 @@
-"""Write the summary line: which past balls the model attended to, and the effect of hiding them."""
+"""Write the summary line: the most attended past balls, and the effect of hiding the balls."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ if TYPE_CHECKING:
     from attnlens.cricket.explain.types import ClaimKind, Evidence, Explanation
 
 _STRONG_FOCUS = 0.3
-"""The summary mentions the current over if its share of the attention to the past is above this."""
+"""The share of attention above which the summary mentions the current over."""
 
 _ATTENDED = 0.4
-"""The summary mentions the bowler's balls if their weights in the head sum to more than this."""
+"""The sum of attention weights above which the summary mentions the bowler's balls."""
 
 _BOUNDARIES = frozenset({"4", "6"})
 
 BallHistory = Mapping[Any, Any] | Sequence[Any]
-"""The result of each ball: a mapping by index (a number or its text), or a list from ball 1."""
+"""The result of each ball: a mapping from indices (numbers or text), or a list from ball 1."""
 
 _HIDDEN_WITH: Final[Mapping[str, ClaimKind]] = {
     "Strong focus": "this over",
     "Attended": "this bowler",
     "Recent momentum": "attended",
 }
-"""For each part of the summary, named by its first words: the claim whose balls are hidden."""
+"""The claim whose balls are hidden for each part of the summary, by the part's first words."""
 
 
 class _Head(BaseModel):
@@ -59,7 +59,7 @@ class _SummaryInput(BaseModel):
 
 
 def summarize_temporal_attention(heatmap: Any, ball_history: BallHistory | None) -> str:
-    """Describe what stands out in a heat map, in up to three parts that are joined by ``" | "``.
+    """Describe the main features of a heat map, in up to three parts joined by ``" | "``.
 
     The parts are:
 
@@ -69,18 +69,17 @@ def summarize_temporal_attention(heatmap: Any, ball_history: BallHistory | None)
     - the runs on the balls that the ``recency`` head lists.
 
     A part is left out if its head is missing, or if ``ball_history`` lacks its balls. The result
-    may therefore be empty. The summary describes attention only. Whether the prediction depends on
-    these balls is shown by the ``evidence`` of an explanation.
+    may therefore be empty. The summary describes attention only. The ``evidence`` of an explanation
+    shows whether the prediction depends on these balls.
 
     Args:
         heatmap: a heat-map document (``{"temporal_attention": {...}}``), the inner object of such a
             document, or an explanation. The medium scale of an explanation is used. All three may
             be plain data or typed objects.
-        ball_history: an object or a mapping for each ball. It has ``outcome`` (a text) and may have
-            ``runs`` (all runs, including extras) and ``boundary``. If ``runs`` is missing, the
-            digit of the outcome is used. If ``boundary`` is missing, a ball is a boundary if its
-            outcome is 4 or 6. This outcome is read from the head's ``outcomes`` if the head has
-            them.
+        ball_history: for each ball, an object or a mapping. It has ``outcome`` (a text) and may
+            have ``runs`` (all runs, including extras) and ``boundary``. If ``runs`` is missing, the
+            digit of the outcome is used. If ``boundary`` is missing, an outcome of 4 or 6 counts as
+            a boundary. This outcome is read from the head's ``outcomes``, if present.
 
     Raises:
         InputError: ``heatmap`` is not an object, or one of its values has the wrong type.
@@ -95,10 +94,10 @@ def summarize_temporal_attention(heatmap: Any, ball_history: BallHistory | None)
 
 
 def summary_of(explanation: Explanation) -> str:
-    """Return the summary of the medium scale, with the effects of hiding the balls it mentions.
+    """Return the summary of the medium scale, with the effect of hiding the balls in each part.
 
     Returns:
-        Parts joined by ``" | "``; never empty.
+        The parts, joined by ``" | "``. The result is never empty.
     """
     medium = explanation.across_balls.medium
     if not medium.balls:
@@ -119,7 +118,7 @@ def summary_of(explanation: Explanation) -> str:
 
 
 def _effect_of_hiding(claim: Evidence) -> str:
-    """Return the effect of hiding a claim's balls in words.
+    """Return a phrase for the effect of hiding a claim's balls.
 
     Example: ``Hiding this over so far: P(four) 17% → 14% (0.0021 nats)``.
     """
@@ -129,9 +128,9 @@ def _effect_of_hiding(claim: Evidence) -> str:
 
 
 def before_after(claim: Evidence) -> str:
-    """Return a change in words, such as ``P(four) 17% → 14%``.
+    """Return a phrase for a change, such as ``P(four) 17% → 14%``.
 
-    The percentages have a decimal if the change is below one point.
+    If the change is less than one point, the percentages have a decimal.
     """
     change = claim.top_change
     before, after = percent_seen(change.before), percent_seen(change.after)
@@ -215,7 +214,7 @@ def _momentum(head: _Head | None, history: BallHistory | None) -> str:
 
 
 def _runs(ball: Any) -> int | None:
-    """Return the recorded runs of a ball or, if they are missing, the digit of its outcome.
+    """Return the recorded runs of a ball. If no runs are recorded, use the digit of the outcome.
 
     The result is 0 for a wicket or an extra.
     """

@@ -27,7 +27,7 @@ class Equation:
         symbol: the symbol on the left-hand side.
         latex, text: the complete equation in LaTeX and as plain text.
         shape: the shape of the value, or of one head's value if the symbol has the index i.
-        axes: the names of the axes of ``shape``, such as ``token``; ``""`` if unknown.
+        axes: the name of each axis in ``shape``, such as ``token``; ``""`` if unknown.
         description: a few words about the value.
     """
 
@@ -41,7 +41,7 @@ class Equation:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter or buffer: its path, and its symbol and its role in the equations."""
+    """A parameter or buffer of the module, with its symbol and role in the equations."""
 
     name: str
     symbol: str
@@ -53,10 +53,10 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Description:
-    """A module as equations.
+    """The equations of a module.
 
     Attributes:
-        sizes: the sizes of the module by name, such as its number of heads.
+        sizes: a mapping from names to sizes of the module, such as the number of heads.
         notation: sentences that explain the symbols and signs in the equations.
     """
 
@@ -134,7 +134,7 @@ def shape_text(sizes: Iterable[int], axes: Sequence[str] = ()) -> str:
 
 
 def _columns(rows: Sequence[Sequence[str]], max_width: int) -> list[str]:
-    """Align the cells of each column; a cell wider than ``max_width`` shifts only its own row."""
+    """Align the cells of each column. A cell wider than ``max_width`` shifts only its own row."""
     widths = [
         max((len(cell) for cell in column if len(cell) <= max_width), default=0)
         for column in zip(*rows, strict=True)
@@ -153,21 +153,19 @@ def _aligned(equation: Equation) -> str:
 
 
 MAX_TABLE_ROWS: Final = 12
-"""The largest number of rows in a table. A larger table shows only its first and last rows."""
+"""The maximum number of rows in a table. Larger tables show only their first and last rows."""
 
 MAX_TABLES: Final = 8
-"""The largest number of tables shown for one value."""
+"""The maximum number of tables shown for one value."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Value(Equation):
-    """A named value of the forward pass, with its equation; an input has no equation.
+    """A named value of the forward pass, and the value's equation. Inputs have no equation.
 
     Attributes:
-        axes: the names of the axes of ``values``, such as ``head`` and ``token``; ``""`` if
-            unknown.
-        values: the numbers, without the batch axis. If there are several heads, they are the first
-            axis.
+        axes: the name of each axis of ``values``, such as ``head``; ``""`` if unknown.
+        values: the numbers, without the batch axis. If there is a head axis, it is the first axis.
         difference: the largest difference between the model's values and the values that numpy
             computes from the equation; ``None`` if the equation cannot be recomputed.
     """
@@ -210,7 +208,7 @@ class Trace:
     output: Any
 
     def __getitem__(self, symbol: str) -> Tensor:
-        """Return the values of a step or an input by its symbol.
+        """Return the values of the step or input that has this symbol.
 
         Raises:
             UnknownNameError: no step or input has this symbol.
@@ -224,7 +222,7 @@ class Trace:
 
     @property
     def difference(self) -> float | None:
-        """The largest difference of all recomputed equations; None if there are none."""
+        """The largest difference over the recomputed equations; None if there are none."""
         differences = [step.difference for step in self.steps if step.difference is not None]
         return max(differences, default=None)
 
@@ -254,9 +252,9 @@ class Trace:
     __repr__ = __str__
 
     def text(self, width: int = 100) -> str:
-        """Return the equations as text, each followed by its value on the next lines.
+        """Return all equations and values as text. Each value is below its equation.
 
-        Lines wider than ``width`` are cut and marked.
+        Lines wider than ``width`` are truncated.
         """
         lines = [" ".join(filter(None, (self.name, self.caption))), ""]
         for value in (*self.inputs, *self.steps):
@@ -276,7 +274,7 @@ class Trace:
                 f"largest difference is {self.difference:.1e}."
             )
         if self.unchecked:
-            summary += f" Named, but not written as equations: {', '.join(self.unchecked)}."
+            summary += f" Not recomputed: {', '.join(self.unchecked)}."
         return summary
 
     def _value_lines(self, value: Value, width: int) -> Iterator[str]:
@@ -296,7 +294,7 @@ class Trace:
                 yield f"  {', '.join(names)}"
             yield from _table_lines(values[index].tolist(), labels[-2], labels[-1], width)
         if len(tables) > MAX_TABLES:
-            yield f"  … and {count(len(tables) - MAX_TABLES, 'table')} more; see --json"
+            yield f"  … {count(len(tables) - MAX_TABLES, 'table')} not shown; see --json"
 
     def _labels(self, axis: str, size: int) -> Sequence[str]:
         labels = self.labels.get(axis, ())
@@ -323,7 +321,7 @@ def _number(value: complex) -> str:
 def _table_lines(
     rows: list[list[complex]], row_labels: Sequence[str], column_labels: Sequence[str], width: int
 ) -> Iterator[str]:
-    """Yield the lines of a table; a large table loses its middle rows and its last columns."""
+    """Yield the lines of a table, without the middle rows and the last columns of a large table."""
     places = list(range(len(rows)))
     if len(rows) > MAX_TABLE_ROWS:
         del places[MAX_TABLE_ROWS - 4 : -3]
@@ -347,4 +345,4 @@ def _table_lines(
     for at, row in cells.items():
         yield line(row_labels[at] if row_labels else "", row) + more
         if len(cells) < len(rows) and at == MAX_TABLE_ROWS - 5:
-            yield f"    {pad('…', side)}  … {len(rows) - len(cells)} rows more"
+            yield f"    {pad('…', side)}  … {len(rows) - len(cells)} more rows"

@@ -40,9 +40,9 @@ class PassSymbols:
     """The symbols of a forward pass.
 
     Attributes:
-        steps: the named results, except those described as inputs.
+        steps: the named results, except results that are described as inputs.
         symbols: the symbol of each leaf, by ``id(leaf)``.
-        text, latex: the objects that write equations as plain text and as LaTeX.
+        text, latex: the writers for plain text and for LaTeX.
     """
 
     def __init__(self, forward_pass: ForwardPass) -> None:
@@ -73,7 +73,7 @@ class PassSymbols:
         return sorted(leaves.values(), key=lambda leaf: leaf.number)
 
     def equation(self, left: Expression) -> Equation:
-        """Return the equation of a step. For an input, both forms of the equation are empty."""
+        """Return the equation of a step. For an input, ``text`` and ``latex`` are empty."""
         step = left.step
         derived = step is not None and not step.as_input
         return Equation(
@@ -100,7 +100,7 @@ class PassSymbols:
         return sorted(visible, key=lambda at: expression.axes[at] != "head")
 
     def shape(self, expression: Expression) -> tuple[int, ...]:
-        """Return the shape of the axes that are shown, except the head axis."""
+        """Return the sizes of the axes that are shown, except for the head axis."""
         return tuple(expression.shape[at] for at in self._of_a_head(expression))
 
     def _of_a_head(self, expression: Expression) -> list[int]:
@@ -128,7 +128,7 @@ class PassSymbols:
         return [parameter for _, parameter in sorted(made, key=lambda pair: pair[0])]
 
     def _roles(self) -> dict[str, tuple[int, str]]:
-        """Return for each parameter the index of its first equation, and its role in words."""
+        """Map each parameter to the index of its first equation, and to its role there."""
         roles: dict[str, tuple[int, str]] = {}
         for at, step in enumerate(self.forward_pass.steps):
             for expression in within(step.expression):
@@ -162,7 +162,7 @@ class PassSymbols:
         if any(
             operation.kind in ALONG and over_another_axis(operation) for operation in operations
         ):
-            yield "f_n(M): f along axis n of M (or the axis with that name), not its rows"
+            yield "f_n(M): f along axis n of M, where n is a number or a name"
         if "multiply" in kinds:
             yield "a ⊙ b: element by element"
 
@@ -198,9 +198,10 @@ def _role(expression: Expression, index: int) -> str:
 
 
 def constants_of(leaves: Iterable[Expression]) -> dict[int, Symbol]:
-    """Map the ``id`` of each constant's leaf to its symbol, except for single numbers.
+    """Return a mapping from the ``id`` of each constant to a symbol.
 
-    Equal constants share a symbol. The function also sets the ``name`` of each such leaf.
+    Identical constants share a symbol. A constant that repeats a single number gets no symbol. The
+    function also sets the ``name`` of each constant that gets a symbol.
     """
     symbols: dict[int, Symbol] = {}
     constants: list[tuple[Tensor, Symbol]] = []
@@ -227,7 +228,6 @@ def constants_of(leaves: Iterable[Expression]) -> dict[int, Symbol]:
 
 
 def _is_later(value: Tensor) -> bool:
-    """Return whether a mask is true for all keys after the query, and only for them."""
     if value.dtype != torch.bool or value.dim() < 2:
         return False
     queries, keys = value.shape[-2:]
@@ -247,15 +247,15 @@ def _heads(operations: Iterable[Expression]) -> Iterator[str]:
     if not counts or counts == [1]:
         return
     counts_text = " or ".join(str(count) for count in counts)
-    shared = "; if W has fewer shares than there are heads, consecutive heads have the same share"
+    shared = "; if W has fewer parts than there are heads, consecutive heads use the same part"
     yield (
-        f"i: a head, 1 to {counts_text}; W_i and b_i: its share of the outputs of W and b; "
+        f"i: the head number, 1 to {counts_text}; W_i and b_i: the parts of W and b for head i; "
         f"concat_i: the heads side by side{shared if len(counts) > 1 else ''}"
     )
 
 
 def _norms(operations: Iterable[Expression], symbols: Mapping[int, Symbol]) -> Iterator[str]:
-    """Yield the definition of each norm. In it, p stands for the label of the scale and shift."""
+    """Yield the definition of each norm, with p for the label of the scale and the shift."""
     places: dict[str, list[str]] = {}
     for operation in operations:
         if operation.kind in _NORMS:
@@ -290,25 +290,25 @@ def describe(
     batched: bool = False,
     **by_name: Any,
 ) -> Description:
-    """Return the sizes, parameters and equations of a module, from one forward pass.
+    """Run a module once, and return its sizes, parameters and equations.
 
     ::
 
         print(attnlens.describe(model, torch.randn(3, 8)))
 
-    The equations are derived from one run of the module in evaluation mode, so they always match
-    its code. The left-hand side of each equation is a result that the module names with
-    `attnlens.recording.probe.step`. If the module names no results, the left-hand sides are the
-    outputs of its submodules.
+    The equations are derived from one run of the module in evaluation mode, so the equations always
+    match the module's code. The left-hand side of each equation is a result that the module names
+    with `attnlens.recording.probe.step`. If the module names no results, the left-hand sides are
+    the outputs of its submodules.
 
     Args:
         module: the module.
         inputs: example arguments of the module; tensors may be inside mappings and lists.
         name: the model's name; by default the name of its class.
-        names: the symbols of the input tensors, in order; ``x`` by default.
-        axes: the axis names of inputs (by symbol) and of parameters (by name), such as ``{"x":
+        names: the symbols of the input tensors; by default ``x``, or ``x_1``, ``x_2`` and so on.
+        axes: a mapping from an input's symbol or a parameter's name to axis names, such as ``{"x":
             ("batch", "token")}``.
-        batched: whether the first axis of every input is a batch of size 1, which is not shown.
+        batched: whether every input starts with a batch axis of size 1, which is not shown.
         by_name: keyword arguments of the module, such as ``input_ids``.
 
     Raises:
@@ -328,7 +328,7 @@ def describe(
 
 
 def sizes_of(module: nn.Module) -> dict[str, int | float]:
-    """Return the numbers in the module's attribute ``sizes``, if any, and its parameter count."""
+    """Return the number of parameters, and the numbers in ``module.sizes`` if it exists."""
     own = getattr(module, "sizes", {})
     if is_dataclass(own) and not isinstance(own, type):
         own = {name: getattr(own, name) for name in own.__dataclass_fields__}
@@ -358,8 +358,8 @@ def trace(
 
         print(attnlens.trace(model, torch.randn(3, 8)))
 
-    numpy recomputes each equation from the values on its right-hand side. The result is compared
-    with the model's result. The parameters that are not listed here are those of `describe`.
+    Each equation is recomputed with numpy from the values on the right-hand side, and the result is
+    compared with the model's result. The other parameters are the same as in `describe`.
 
     Args:
         labels: the labels along each named axis, if known.

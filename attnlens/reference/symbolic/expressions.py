@@ -1,8 +1,8 @@
-"""The graph of a forward pass, with a numpy and a LaTeX form of every operation.
+"""The graph of a forward pass, and the definitions of all operations in numpy and LaTeX.
 
-numpy recomputes each equation from its values, and the result is compared with the model's result.
-An unsupported operation is *opaque*: it is written with the name of its torch function, and an
-equation that contains it cannot be checked.
+Each equation is recomputed with numpy, and the result is compared with the model's result. An
+operation that is not supported is called *opaque*. An opaque operation is written as the name of
+its torch function. Equations that contain an opaque operation cannot be checked.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ class Expression:
 
     Attributes:
         kind: one of `_LEAVES`, one of `OPERATIONS`, or ``opaque``.
-        parts, options: the operands of the operation, and its other settings.
+        parts, options: the operands and the settings of the operation.
         shape, axes: the shape and axis names of the value.
         heads: the number of heads along the axis ``"head"``; 0 if there is no such axis.
-        symbol: the LaTeX of a leaf, without dollar signs.
+        symbol: the LaTeX symbol of a leaf, without dollar signs.
         name: the path of a parameter, or the description of a constant.
         value: a copy of the tensor of a leaf or an opaque expression; None for other operations.
         number: the position of the expression in the order of computation.
@@ -72,10 +72,10 @@ class Step:
 
     Attributes:
         symbol: the symbol given by the model, in LaTeX without dollar signs.
-        path: the path of the module that named it; ``""`` for the model itself.
+        path: the path of the module that named the result; ``""`` for the model itself.
         as_input: whether the step is described as an input, without an equation.
         label: a text that distinguishes the step from other steps with the same symbol; ``""`` if
-            there are no such steps.
+            the symbol is unique.
     """
 
     symbol: str
@@ -88,10 +88,10 @@ class Step:
 
 
 def within(expression: Expression, *, through_steps: bool = False) -> Iterator[Expression]:
-    """Yield an expression and all expressions from which it is computed, except named results.
+    """Yield an expression and its operands, recursively, without named results.
 
-    If ``through_steps`` is true, named results are included. The expressions from which a named
-    result is computed are also included, unless the result is described as an input.
+    If ``through_steps`` is true, named results and their operands are included. The operands of a
+    result that is described as an input are left out.
     """
     visited: set[int] = set()
     waiting = [expression]
@@ -138,7 +138,7 @@ def tensors_in(value: Any) -> Iterator[Tensor]:
 
 
 def memory_of(tensor: Tensor) -> int | None:
-    """Return the address of a tensor's storage, which views share; ``None`` if it has none."""
+    """Return the address of a tensor's storage; ``None`` if unknown. Views share the storage."""
     try:
         return tensor.untyped_storage().data_ptr() or None
     except (NotImplementedError, RuntimeError):
@@ -163,7 +163,7 @@ class Graph:
         return id(value) in self._of
 
     def put(self, tensor: Tensor, expression: Expression) -> Expression:
-        """Register a new expression for a tensor, and number the expression."""
+        """Register a new expression for a tensor, and give the expression a number."""
         self._count += 1
         expression.number = self._count
         return self.put_again(tensor, expression)
@@ -175,7 +175,7 @@ class Graph:
         return expression
 
     def written_into(self, tensor: Tensor) -> None:
-        """Record an in-place change of a tensor, also for all tensors that share its memory."""
+        """Record an in-place change of a tensor and of all tensors that share its memory."""
         made, memory = self.of(tensor), memory_of(tensor)
         aliases = {id(alias): alias for alias in self._alive if alias is not tensor}
         for alias in aliases.values():
@@ -239,14 +239,14 @@ class Graph:
         return made
 
     def forget_names(self, count: int) -> None:
-        """Remove all names except the first ``count``."""
+        """Remove all steps except the first ``count`` steps."""
         for step in self.steps[count:]:
             step.expression.step = None
         del self.steps[count:]
 
 
 _NUMPY_WORDS: Final = {"dim": "axis", "keepdim": "keepdims", "other": "x2"}
-"""The argument names of torch, and the numpy names that torch accepts instead of them."""
+"""A mapping from torch's argument names to numpy names that torch also accepts."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -274,7 +274,7 @@ class Call:
         return self.graph.of(self.argument(index, name))
 
     def axis(self, index: int, default: int = 0) -> int:
-        """Return the argument that selects an axis of the result, as an index from the front."""
+        """Return the axis argument as a non-negative index."""
         axis: int = self.argument(index, "dim", default)
         return axis % max(self.result.dim(), 1)
 
@@ -305,16 +305,16 @@ class Operation:
     """The definition of one kind of operation.
 
     Attributes:
-        numpy: a function that computes the value from the values of the parts and from the options.
-        text: the format of the formula, with a ``{}`` for each part, or a function name that is
-            written before the parts. If empty, the function name is the kind.
+        numpy: a function that computes the value from the parts' values and the options.
+        text: a format string with a ``{}`` for each part, or the name of a function. If ``text`` is
+            empty, the kind is the name of the function.
         needs: for each part, the lowest precedence at which the part is written without
             parentheses.
         holds: the precedence of the formula.
-        latex: the format in LaTeX. If empty, it is ``text`` with its signs replaced.
-        meaning: a sentence that explains the operation in the notation.
-        torch: the names of the torch functions with the same parts in the same order.
-        swapped: the names of the torch functions with the two parts in the opposite order.
+        latex: the format string in LaTeX. If ``latex`` is empty, ``text`` is used with LaTeX signs.
+        meaning: the line of the notation that explains the operation.
+        torch: the names of torch functions that take the parts in this order.
+        swapped: the names of torch functions that take the two parts in the opposite order.
     """
 
     numpy: Callable[..., Array] | None
@@ -342,7 +342,7 @@ def softmax(logits: Floats, axis: int) -> Floats:
 def norm(
     x: Floats, *scale: Floats, last: int, eps: float, weight: bool, bias: bool, centred: bool
 ) -> Floats:
-    """Normalise over the ``last`` axes; ``scale`` contains the factor and the shift, if any."""
+    """Normalise over the final ``last`` axes. ``scale`` contains the optional factor and shift."""
     over = tuple(range(x.ndim - last, x.ndim))
     if centred:
         x = x - x.mean(over, keepdims=True)
@@ -354,7 +354,7 @@ def norm(
 
 
 def item(x: Array, *places: Array, index: tuple[Any, ...]) -> Array:
-    """Return ``x[index]``; each string in ``index`` is replaced with the next of ``places``."""
+    """Return ``x[index]``. Each string in ``index`` stands for the next array in ``places``."""
     rest = [
         position.astype(np.int64) if position.dtype.kind == "f" else position for position in places
     ]
@@ -422,8 +422,8 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
         "softmax({}; {} hidden)",
         _TWO,
         latex="\\operatorname{{softmax}}\\left({};\\ {} \\text{{ hidden}}\\right)",
-        meaning="softmax(S; M hidden): over the entries of a row that M does not hide; "
-        "hidden entries are 0, and so are rows that are hidden completely",
+        meaning="softmax(S; M hidden): over the entries of each row that M does not hide; "
+        "hidden entries are 0, and a completely hidden row is all 0",
     ),
     "relu": Operation(
         lambda x: np.where(x > 0, x, 0.0), "ReLU", torch="relu", meaning="ReLU(v) = max(v, 0)"
@@ -478,12 +478,12 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
     "cumsum": Operation(np.cumsum, meaning="cumsum: each entry plus all entries before it"),
     "concat": Operation(lambda *x, axis: np.concatenate(x, axis), meaning="concat: side by side"),
     "stack": Operation(
-        lambda *x, axis: np.stack(x, axis), meaning="stack: one below the other, along a new axis"
+        lambda *x, axis: np.stack(x, axis), meaning="stack: the arrays are joined along a new axis"
     ),
     "gelu": Operation(
         lambda x: 0.5 * x * (1 + _erf(x / math.sqrt(2))),
         "GELU",
-        meaning="GELU(v) = v Φ(v), Φ the normal distribution function",
+        meaning="GELU(v) = v Φ(v), where Φ is the normal distribution function",
     ),
     "gelu_tanh": Operation(
         lambda x: 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))),
@@ -510,7 +510,7 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
     "moved": Operation(lambda x, places: x.reshape(-1)[places]),
     "reshape": Operation(np.reshape),
 }
-"""All operations by kind. In the notation, their meanings have the same order."""
+"""All operations by kind, in the order in which the notation explains them."""
 
 LAYOUT: Final = frozenset({"same", "as_number", "moved", "reshape"})
 """Operations that equations do not show."""
@@ -530,7 +530,7 @@ def as_array(value: Tensor) -> Array:
 
 
 def evaluate(expression: Expression) -> Array:
-    """Return the value of a right-hand side, recomputed with numpy.
+    """Recompute the value of a right-hand side with numpy.
 
     For named results and opaque operations in the expression, the model's values are used.
     """
@@ -558,7 +558,7 @@ def evaluate(expression: Expression) -> Array:
 
 
 def difference(step: Step) -> float | None:
-    """Return the largest difference between the model's value and the recomputed equation.
+    """Return the largest difference between the model's value and the recomputed value.
 
     Return ``None`` if the step has no equation, or if its equation has an opaque operation.
     """

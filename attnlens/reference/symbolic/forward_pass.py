@@ -1,4 +1,4 @@
-"""Run a module once, and record every torch call as an expression; the module is not changed.
+"""Run a module once without changing it, and record every torch call as an expression.
 
 Results that the model does not name are named after the submodules that return them.
 """
@@ -41,18 +41,18 @@ from attnlens.reference.symbolic.torch_calls import (
 )
 
 _MAX_INLINED_OPERATIONS: Final = 10
-"""Results inside a submodule with at most this many operations can stay without names."""
+"""If a submodule has at most this many operations, results inside it may have no names."""
 
 _MIN_REPEATED_OPERATIONS: Final = 4
 """An expression with at least this many operations gets a name if it is used more than once."""
 
 
 class ModuleHooks:
-    """Hooks on every submodule of a module, until `end` is called.
+    """Hooks on every submodule of a module. The method `end` removes the hooks.
 
     Attributes:
-        returned: for each submodule that returned a new result, its path and a step for the result.
-        naming: the paths of the modules that named a step themselves.
+        returned: the path and the step of each submodule that returned a new result.
+        naming: the paths of the modules that name steps in their own code.
     """
 
     def __init__(self, root: nn.Module, graph: Graph) -> None:
@@ -62,7 +62,7 @@ class ModuleHooks:
         self._stack: list[str] = []
         self._handles: list[RemovableHandle] = []
         for path, module in root.named_modules():
-            # No hooks on probes: they return their input, and a hook makes the model compute more.
+            # Probes only return their input, and a hook on a probe makes the model compute more.
             if path and not isinstance(module, AttentionProbe):
                 self._watch(path, module)
 
@@ -144,7 +144,7 @@ def name_by_modules(graph: Graph, modules: ModuleHooks) -> None:
 
 
 def name_repeated(graph: Graph) -> None:
-    """Give names such as ``u_1`` and ``u_2`` to long expressions that equations would repeat."""
+    """Give names (``u_1``, ``u_2`` and so on) to long expressions that are used more than once."""
     uses: dict[int, list[Expression]] = {}
     for step in graph.steps:
         if step.as_input:
@@ -176,9 +176,9 @@ class ForwardPass:
     """One forward pass of a module.
 
     Attributes:
-        inputs: the input leaves, by symbol.
+        inputs: a mapping from each input's symbol to the input's expression.
         steps: the named results, in the order in which they were computed.
-        batched: whether the first axis of every input is a batch of size 1, which is not shown.
+        batched: whether every input starts with a batch axis of size 1, which is not shown.
     """
 
     module: nn.Module
@@ -258,7 +258,7 @@ class _TorchCalls(TorchFunctionMode):
     def _written_out(
         self, name: str, results: list[Tensor], args: tuple[Any, ...], by_name: Options
     ) -> bool:
-        """Record the steps of a fused attention call. Return False if they give another result."""
+        """Record the steps of a fused attention call; return False if this is not possible."""
         graph, before = self._graph, len(self._graph.steps)
 
         def say(symbol: str, value: Tensor, description: str) -> Tensor:
@@ -316,7 +316,7 @@ def run(
 ) -> ForwardPass:
     """Run the module once, in evaluation mode and without gradients.
 
-    The arguments and errors are those of `describe`.
+    The arguments and errors are the same as in `describe`.
     """
     kind = type(module).__name__
     module_given(module, "describe or trace")
@@ -362,7 +362,6 @@ def run(
 
 
 def _name(function: Any) -> str:
-    """Return the name of a torch function, method, operator or property, such as ``matmul``."""
     name: str = getattr(function, "__name__", type(function).__name__)
     if name == "__get__":
         name = getattr(getattr(function, "__self__", None), "__name__", name)

@@ -1,4 +1,4 @@
-"""Write symbols and expressions as LaTeX, and as one line of plain text."""
+"""Write symbols and expressions as LaTeX or as one line of plain text."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _plain(raw: str) -> str:
 
 
 def _plain_command(match: re.Match[str]) -> str:
-    """Return the Greek letter of a command, ``""`` for an accent or font, or else its name."""
+    """Return a LaTeX command as text: a Greek letter, a name, or ``""`` for accents and fonts."""
     name = match[1]
     if name in ("hat", "tilde", "mathrm", "text"):
         return ""
@@ -89,11 +89,11 @@ def _plain_command(match: re.Match[str]) -> str:
 
 
 _MAX_LABEL_PARTS: Final = 3
-"""The maximum number of path parts in a label. If a label needs more, it is the whole path."""
+"""The maximum number of path parts in a label. If more are needed, the label is the whole path."""
 
 
 def labels(paths: Iterable[str]) -> dict[str, str]:
-    """Return a label for each path: the fewest parts that distinguish it from the other paths.
+    """Return a label for each path: the fewest parts that distinguish the path from the others.
 
     ``decoder.self_attention`` and ``decoder.cross_attention`` become ``self_attention`` and
     ``cross_attention``; ``layers.0.norm`` and ``layers.1.norm`` become ``0`` and ``1``.
@@ -117,7 +117,7 @@ def labels(paths: Iterable[str]) -> dict[str, str]:
 
 
 def label_steps(steps: Iterable[Step]) -> None:
-    """If steps have the same symbol, label them with their module's path and the call's number."""
+    """Distinguish steps with the same symbol by a label: a module path, a call number, or both."""
     by_symbol: dict[str, list[Step]] = {}
     for step in steps:
         by_symbol.setdefault(step.symbol, []).append(step)
@@ -135,7 +135,7 @@ def parameter_symbols(module: nn.Module, pieces: Iterable[Expression]) -> dict[s
     """Return the symbols of all parameters and buffers, by name.
 
     Args:
-        pieces: parts of packed parameters that have separate symbols; their names are ``NAME[n]``.
+        pieces: parts of packed parameters. Each part has its own symbol and is called ``NAME[n]``.
     """
     raw: dict[str, str] = {}
     owner: dict[str, str] = {}
@@ -201,7 +201,7 @@ _SIGNS: Final[Mapping[str, str]] = {
 }
 
 _MAX_PARTS: Final = 4
-"""If a function has more arguments than this, only the first two and the last are written."""
+"""The maximum number of arguments to show. In longer lists, the middle arguments are left out."""
 
 
 @dataclass(slots=True)
@@ -211,7 +211,7 @@ class Writer:
     Attributes:
         latex: whether to write LaTeX.
         symbol_of: the symbol of each leaf, by ``id(leaf)``.
-        batched: whether the first axis is a batch, which is not written.
+        batched: whether the first axis is a batch axis, which is not shown.
     """
 
     latex: bool
@@ -262,7 +262,7 @@ class Writer:
         return written if holds >= strength else self._form("parentheses", written)
 
     def _signs(self, text: str) -> str:
-        """Return the text unchanged, or with LaTeX commands for its signs if `latex` is true."""
+        """Return the text, with LaTeX commands instead of signs if ``self.latex`` is true."""
         for sign, latex in _SIGNS.items() if self.latex else ():
             text = text.replace(sign, latex)
         return text
@@ -321,7 +321,7 @@ class Writer:
         return f"{self._held(first, ATOM)}{between}{self._held(second, PRODUCT)}", PRODUCT
 
     def _inverse(self, value: float) -> str:
-        """Write ``1 / value`` if it is an integer or an integer's square root, else ``""``."""
+        """Write ``1 / value`` if the result is an integer or the root of one, else ``""``."""
         if not 0 < value < 1:
             return ""
         if root := root_of(1 / value):
@@ -329,7 +329,6 @@ class Writer:
         return str(round(1 / value)) if (1 / value).is_integer() else ""
 
     def _item(self, expression: Expression) -> Formula:
-        """Write ``x[...]``, or only ``x`` if no index needs to be written."""
         source, *places = expression.parts
         rest, indices, at = iter(places), list[str](), 0
         index = [part for part in expression.options["index"] if part is not None]
@@ -409,7 +408,7 @@ class Writer:
         return self._call(name, [self.write(expression.parts[0])[0], *limits]), ATOM
 
     def _over_axis(self, expression: Expression) -> Formula:
-        """Write a function along an axis; the axis is written only if it is not the last."""
+        """Write a function along an axis. The axis is not written if it is the last axis."""
         (x,) = expression.parts
         places, axes = reduced_axes(expression), list[str]()
         lead = 1 if self.batched and x.axes and x.axes[0] == "batch" else 0
@@ -433,7 +432,7 @@ def function_name(expression: Expression) -> str:
 
 
 def reduced_axes(expression: Expression) -> list[int] | None:
-    """Return the axes along which an operation works, from the front; ``None`` means all axes."""
+    """Return the non-negative indices of the axes of an operation; None for all axes."""
     axis = expression.options.get("axis")
     if axis is None:
         return None
@@ -442,13 +441,13 @@ def reduced_axes(expression: Expression) -> list[int] | None:
 
 
 def over_another_axis(expression: Expression) -> bool:
-    """Return whether an operation works along particular axes, and not just along the last one."""
+    """Return False for an operation along the last axis or along all axes, otherwise True."""
     places = reduced_axes(expression)
     return places is not None and places != [len(expression.parts[0].shape) - 1]
 
 
 def only_number(value: Tensor) -> float | None:
-    """Return the number that every element of a constant has; ``None`` if there is none."""
+    """Return the value of a constant if all its elements are equal, otherwise ``None``."""
     if not value.numel():
         return None
     first = value.flatten()[0]
@@ -456,7 +455,7 @@ def only_number(value: Tensor) -> float | None:
 
 
 def is_nothing(expression: Expression) -> bool:
-    """Return whether an expression is zero for every input; such a term is left out of a sum."""
+    """Return whether an expression is always zero. Sums are shown without zero terms."""
     if expression.step is not None:
         return False
     if expression.kind in ("matmul", "multiply"):
@@ -477,7 +476,7 @@ def _plain_number(expression: Expression) -> float | None:
 
 
 def root_of(value: float) -> int | None:
-    """Return the integer whose square root is ``value``, if ``value`` is not an integer itself."""
+    """Return the integer whose irrational square root is ``value``; None if there is none."""
     if not 1 < value < 1e4 or float(value).is_integer():
         return None
     square = value * value

@@ -1,8 +1,8 @@
 """Translate calls of torch functions into operations of the graph.
 
-If a call only rearranges numbers, it is repeated on a tensor that contains the position of each
-number. The result shows where each number went. A fused attention call is written out step by step,
-and the result of the steps is compared with the result of the call.
+A call that only rearranges numbers is repeated on a tensor of positions, to find out where each
+number moves. A fused attention call is written out step by step, and the result of the steps is
+compared with the result of the call.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from attnlens.reference.symbolic.expressions import (
 
 
 def product_axes(first: Expression, second: Expression, shape: tuple[int, ...]) -> Axes:
-    """Return the axis names of a matrix product of this shape."""
+    """Return the axis names of a matrix product with the given shape."""
     leads = (replace(part, axes=part.axes[:-2], shape=part.shape[:-2]) for part in (first, second))
     ends = (*first.axes[-2:-1], *(second.axes[-1:] if len(second.axes) > 1 else ()))
     return (*broadcast_axes(tuple(leads), shape[: len(shape) - len(ends)]), *ends)
@@ -53,10 +53,10 @@ def same(call: Call) -> Expression | None:
 
 
 def _places(shape: tuple[int, ...]) -> Tensor:
-    """Return the position of each number in a tensor of this shape.
+    """Return a tensor of the given shape, which contains the position of each element.
 
-    The result has a different stride for each axis, including axes of size 1. The strides of a view
-    of the result therefore identify the view's axes.
+    The result has a different stride for each axis, including axes of size 1. Each axis of a view
+    can therefore be identified by the axis's stride.
     """
     count = math.prod(shape)
     strides = torch.empty(shape, device="meta").stride()
@@ -72,7 +72,7 @@ def _alike(first: Tensor, second: Tensor) -> bool:
 
 
 def _axes_of(x: Expression, before: Tensor, after: Tensor) -> Axes:
-    """Return the axis names of a view; axes are matched by size and stride."""
+    """Return the axis names of a view. Axes are matched by size and stride."""
     left = dict(enumerate(zip(before.shape, before.stride(), strict=True)))
     axes: list[str | None] = []
     # Start with the last axis: a new axis of size 1 may have the stride of the axis after it.
@@ -135,7 +135,7 @@ def _heads_brought_back(x: Expression) -> bool:
 
 
 def _matching(x: Expression, shape: tuple[int, ...]) -> Axes:
-    """Return the names of axes that keep their size and their index from the front or the back."""
+    """Return axis names for a new shape. Unchanged axes at either end keep their names."""
     axes: list[str | None] = [None] * len(shape)
     both = min(len(shape), len(x.shape))
     for places in (range(both), range(-1, -both - 1, -1)):
@@ -177,14 +177,11 @@ def _copy(call: Call) -> Expression | None:
 
 
 _PARTING: Final = {"chunk": 2, "split": 2, "split_with_sizes": 2, "tensor_split": 2, "unbind": 1}
-"""Functions that split a tensor along an axis, and the position of the axis argument."""
+"""A mapping from functions that split a tensor to the index of the axis argument."""
 
 
 def parted(call: Call, name: str, pieces: tuple[Any, ...]) -> bool:
-    """Translate the pieces that a function in `_PARTING` returns.
-
-    Return False for other functions.
-    """
+    """Translate the pieces that a function in `_PARTING` returns; return False for others."""
     axis_index = _PARTING.get(name)
     if axis_index is None:
         return False
@@ -231,7 +228,7 @@ def _plain(kind: str, swapped: bool = False) -> Translator:
 
 
 def times(graph: Graph, factor: float, expression: Expression) -> Expression:
-    """Return ``factor`` times an expression, for the arguments ``alpha`` and ``beta`` of torch."""
+    """Multiply an expression by a factor, such as the torch argument ``alpha`` or ``beta``."""
     if factor == 1:
         return expression
     if expression.kind == "number":
@@ -276,7 +273,7 @@ def _product_added(call: Call) -> Expression:
 def _norm(kind: str, default_eps: float, *names: str) -> Translator:
     """Return the translator of a norm over the last axes.
 
-    ``names`` are the names of the arguments for scale and shift, which start at position 2.
+    ``names`` are the argument names of the scale (index 2) and of the shift (index 3), if any.
     """
 
     def make(call: Call) -> Expression:
@@ -357,7 +354,7 @@ def _einsum(call: Call) -> Expression | None:
 
 
 def _einsum_axes(spec: str, parts: tuple[Expression, ...], dimensions: int) -> Axes:
-    """Return the axis names of an einsum result, which are found by the letters in ``spec``."""
+    """Return the axis names of an einsum result. The letters in ``spec`` identify the axes."""
     if "." in spec:
         return (None,) * dimensions
     inputs, _, output = spec.replace(" ", "").partition("->")
@@ -468,7 +465,7 @@ FUNCTIONS: Final[Mapping[str, Translator]] = {
     ),
     **{name: call for call, names in _LAYOUT_CALLS for name in names.split()},
 }
-"""The translators of torch functions and methods, by name without leading or final underscores."""
+"""The translators of torch functions and methods. The names have no underscores at either end."""
 
 
 _SIGNATURE: Final = inspect.signature(F.multi_head_attention_forward)
@@ -495,7 +492,7 @@ def sdpa(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> tuple[Tensor, Tensor]:
-    """Return the output and the weights of ``F.scaled_dot_product_attention``, step by step."""
+    """Compute the results of ``F.scaled_dot_product_attention`` step by step."""
     del part, dropout_p
     if enable_gqa:
         key, value = (_for_every_head(tensor, query.shape[-3]) for tensor in (key, value))
@@ -541,10 +538,10 @@ def _for_every_head(shared: Tensor, heads: int) -> Tensor:
 def multi_head_attention(
     say: NameStep, part: NamePart, *args: Any, **kwargs: Any
 ) -> tuple[Tensor, Tensor] | None:
-    """Return the output and the weights of ``F.multi_head_attention_forward``, step by step.
+    """Compute the results of ``F.multi_head_attention_forward`` step by step.
 
-    The weights are not averaged over heads. Return None if the options cannot be written out as
-    steps.
+    The weights are not averaged over heads. Return None if the call has options for which no steps
+    are defined.
     """
     bound = _SIGNATURE.bind(*args, **kwargs)
     bound.apply_defaults()
