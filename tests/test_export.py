@@ -6,22 +6,20 @@ import json
 import os
 import signal
 import subprocess
-import time
 import zipfile
-from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pandas
 import pytest
-from command_line import Here, clean_environment, command, heed_interrupts, run_process
+from command_line import HANG, Here, clean_environment, command, heed_interrupts, run_process
+from dashboard_server import until
 
 import attnlens
 from attnlens.cricket.export import MatchEntry
 from attnlens.cricket.match.match import OUTCOMES
 
-LONGEST_WAIT = 120.0
 BALLS = 6
 
 
@@ -226,13 +224,6 @@ def started(source: Path, out: Path) -> subprocess.Popen[bytes]:
     return process
 
 
-def until(holds: Callable[[], bool]) -> None:
-    end = time.monotonic() + LONGEST_WAIT
-    while not holds():
-        assert time.monotonic() < end, "waited too long"
-        time.sleep(0.005)
-
-
 def workers_of(process: subprocess.Popen[bytes]) -> list[int]:
     children = [
         int(pid)
@@ -256,7 +247,7 @@ def test_whatever_is_killed_whole_files_stay(
         process.kill()
     elif harm == "interrupt":
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the workers too
-    _, said = process.communicate(timeout=LONGEST_WAIT)
+    _, said = process.communicate(timeout=HANG)
     if process.returncode and harm == "worker":  # it may have been done by then
         assert process.returncode == 2
         assert said.startswith(b"attnlens: a worker process was killed")

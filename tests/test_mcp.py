@@ -179,7 +179,8 @@ def test_the_man_out_is_found_at_either_end(small_server: Any) -> None:
     assert balls(player="Old", outcome="W") == ["1:3"]  # a run out is not the bowler's
     assert balls(outcome="1") == ["1:1"]
     assert balls(innings=2) == []
-    assert called(small_server, "find_balls", limit=1)["more"]
+    answer = called(small_server, "find_balls", limit=1)
+    assert (answer["more"], answer["files"], answer["files_searched"]) == (True, 1, 1)
     assert not called(small_server, "find_balls", limit=3)["more"]
 
 

@@ -85,10 +85,19 @@ def _raise_again(otherwise: Hook) -> Hook:
         if isinstance(dropped.exc_value, KeyboardInterrupt):
             number = getattr(dropped.exc_value, "number", signal.SIGINT)
             threading.Timer(_AGAIN_SECONDS, _signal_main_thread, (number,)).start()
-        else:
+        elif not _is_unfinished_event_loop(dropped):
             otherwise(dropped)
 
     return hook
+
+
+def _is_unfinished_event_loop(dropped: UnraisableHookArgs) -> bool:
+    """Return whether the exception was raised while an asyncio event loop was freed.
+
+    If the process may open no more files, asyncio raises an `OSError`, which the program reports,
+    and leaves a loop without sockets. When that loop is freed, Python prints a second error.
+    """
+    return getattr(dropped.object, "__qualname__", "") == "BaseEventLoop.__del__"
 
 
 def _signal_main_thread(number: int) -> None:

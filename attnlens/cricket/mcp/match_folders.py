@@ -140,6 +140,11 @@ class Folders:
         for name in islice(self.names(), _MAX_FILES):
             yield from self.read(name)
 
+    def searched_files(self) -> Json:
+        """Return how many files there are, and how many of them `every` reads."""
+        files = sum(1 for _ in self.names())
+        return {"files": files, "files_searched": min(files, _MAX_FILES)}
+
     def without_paths(self, text: str) -> str:
         """Return a message in which the path of each folder is replaced by the folder's name."""
         for alias, root in sorted(self.roots.items(), key=lambda pair: -len(str(pair[1]))):

@@ -186,6 +186,7 @@ def server_of(folders: Folders, session: Session | None = None) -> MCPServer:
         """
 
         def ball_rows() -> Json:
+            searched: Json = {}
             if match:
                 game = session.read(folders.path_of(match))
                 games = iter([(match, game)])
@@ -195,10 +196,11 @@ def server_of(folders: Folders, session: Session | None = None) -> MCPServer:
                 )
             else:
                 games = folders.every()
+                searched = folders.searched_files()
             rows = balls_found(games, innings=innings, over=over, player=player, outcome=outcome)
             if not most_surprising:
                 page = list(islice(rows, offset, offset + limit))
-                return {"cols": COLUMNS, "rows": page, "more": any(rows)}
+                return {"cols": COLUMNS, "rows": page, "more": any(rows), **searched}
             bits = surprises(session.rows(game))
             ranked = sorted(([*row, bits[row[1]]] for row in rows), key=lambda row: -row[-1])
             more = len(ranked) > offset + limit
