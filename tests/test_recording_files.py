@@ -101,11 +101,12 @@ def test_what_is_shared_or_only_repeated_is_written_once(tmp_path: Path) -> None
     same(twice[0], load_recording(path)["a"])
 
 
-def test_a_later_format_tells_what_is_needed(tmp_path: Path) -> None:
-    path = tmp_path / "new"
-    about = {"format": "attnlens recording 3", "records": "[]"}
+@pytest.mark.parametrize(("number", "remedy"), [(1, "record it again"), (3, "install a newer")])
+def test_another_format_tells_what_is_needed(tmp_path: Path, number: int, remedy: str) -> None:
+    path = tmp_path / "other"
+    about = {"format": f"attnlens recording {number}", "records": "[]"}
     save_file({"a": torch.zeros(1)}, path, about)
-    told = f"has format 3, but attnlens {VERSION} reads only format 2; install a newer version"
+    told = f"has format {number}, but attnlens {VERSION} reads only format 2; {remedy}"
     assert refused(InputError, load_recording, path).startswith(f"{path}: {told}")
 
 

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from attnlens.audits.head_table import site_places
-from attnlens.audits.inputs import AuditInput, split_inputs
+from attnlens.audits.inputs import AuditInput, is_masked_model, split_inputs
 from attnlens.audits.screen import answer_of, output_of
 from attnlens.errors import InputError
 from attnlens.evidence.claim import N_DRAWS
@@ -216,6 +216,11 @@ def _loss(single_input: AuditInput, loss: Loss | None) -> float:
         places = torch.tensor(list(single_input.masked), device=logits.device)
         words = torch.tensor(list(single_input.masked.values()), device=logits.device)
         return float(nn.functional.cross_entropy(logits[places], words))
+    if is_masked_model(single_input.model):
+        raise InputError(
+            "the original tokens of the masked positions are unknown",
+            remedy="give labels, give loss=, or give a text without mask tokens and its tokenizer",
+        )
     real = single_input.attention_mask(ids.shape[1])[0, 1:].to(logits.device)
     return float(nn.functional.cross_entropy(logits[:-1][real], ids[0, 1:][real]))
 

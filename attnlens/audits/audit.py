@@ -113,7 +113,7 @@ def audit(
     single_inputs = split_inputs(model, inputs, tokens)
     if loose := sorted(unknown):
         raise InputError(f"audit has no option {loose[0]!r}", remedy=f"use {_OPTIONS}")
-    if not isinstance(heads, int) or heads < 0:
+    if not isinstance(heads, int) or isinstance(heads, bool) or heads < 0:
         raise InputError(f"heads={heads!r} is not a number of heads", remedy="give 0 or more")
     # Make a list, because an iterator would be empty at the second input.
     selected_layers = [layers] if isinstance(layers, int) else None if layers is None else [*layers]

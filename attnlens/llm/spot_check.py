@@ -136,7 +136,7 @@ class SpotCheck:
         return {"coverage": {"read": self.read, "of": len(rows)}, "statements": rows}
 
 
-class Figure(NamedTuple):
+class NumericFact(NamedTuple):
     """A number in the data, with the words of its key, the index of its row and a JSON pointer."""
 
     value: float
@@ -176,7 +176,7 @@ class DataRows:
 
     def __init__(self, data: object, unread: frozenset[str] = frozenset()) -> None:
         self.rows: list[dict[str, str]] = []
-        self.facts: list[list[Figure]] = []
+        self.facts: list[list[NumericFact]] = []
         self.holders: defaultdict[Label, list[int]] = defaultdict(list)
         self.names: defaultdict[str, set[Label]] = defaultdict(set)
         self.by_words: defaultdict[tuple[str, ...], set[Label]] = defaultdict(set)
@@ -205,7 +205,7 @@ class DataRows:
     def add_fact(self, row: int, value: float, key: str, pointer: str) -> None:
         """Add a number to a row."""
         self.words.update(stems(key))
-        self.facts[row].append(Figure(float(value), frozenset(stems(key)), row, pointer))
+        self.facts[row].append(NumericFact(float(value), frozenset(stems(key)), row, pointer))
 
     def _read(self, value: Any, key: str, pointer: str, row: int | None) -> None:
         self._n_values += 1
@@ -241,7 +241,7 @@ class DataRows:
         return self.words.issuperset(words) or (start is not None and start in self.words)
 
     @cached_property
-    def by_size(self) -> list[tuple[float, bool, Figure]]:
+    def by_size(self) -> list[tuple[float, bool, NumericFact]]:
         """The numbers sorted by size.
 
         A number from -1 to 1 has a second entry, in per cent. The flag of a second entry is True.
@@ -254,21 +254,21 @@ class DataRows:
         return _sums(fact for row in self.facts for fact in row)
 
 
-def _entries(facts: Iterable[Figure]) -> Iterator[tuple[float, bool, Figure]]:
+def _entries(facts: Iterable[NumericFact]) -> Iterator[tuple[float, bool, NumericFact]]:
     for fact in facts:
         yield abs(fact.value), False, fact
         if abs(fact.value) <= 1:
             yield 100 * abs(fact.value), True, fact
 
 
-def _sums(facts: Iterable[Figure]) -> dict[frozenset[str], float]:
+def _sums(facts: Iterable[NumericFact]) -> dict[frozenset[str], float]:
     sums: defaultdict[frozenset[str], float] = defaultdict(float)
     for fact in facts:
         sums[fact.field] += fact.value
     return sums
 
 
-def _size(entry: tuple[float, bool, Figure]) -> float:
+def _size(entry: tuple[float, bool, NumericFact]) -> float:
     return entry[0]
 
 
@@ -380,7 +380,7 @@ class _Reading:
         self.text = text[: 2 * MAX_STATEMENT_CHARACTERS]
         breaks = [0, *(match.start() for match in _CLAUSE.finditer(text)), len(text) + 1]
         self.clauses = list(pairwise(breaks))
-        self._scopes: dict[int, tuple[list[Mention], list[Figure]]] = {}
+        self._scopes: dict[int, tuple[list[Mention], list[NumericFact]]] = {}
         labelled, phrased = list(self._label_mentions()), list(self._phrase_mentions(phrases))
         self.mentions = sorted([*labelled, *phrased], key=lambda mention: mention.start)
         self.plain = self.text
@@ -478,7 +478,7 @@ class _Reading:
         rows = {row for rows in held if len(rows) <= 20 * _MAX_ROWS for row in rows}
         return rows if len(rows) <= 20 * _MAX_ROWS else set()
 
-    def _scope(self, low: int) -> tuple[list[Mention], list[Figure]]:
+    def _scope(self, low: int) -> tuple[list[Mention], list[NumericFact]]:
         if low not in self._scopes:
             nearby = self._nearby_mentions(low)
             rows = sorted(
@@ -542,15 +542,15 @@ class _Reading:
         return _content(" ".join([*parts[-1].split()[skipped:][-2:], *after]))
 
     def _equal(
-        self, number: re.Match[str], value: float, tolerance: float, pool: list[Figure]
-    ) -> Iterator[Figure]:
+        self, number: re.Match[str], value: float, tolerance: float, pool: list[NumericFact]
+    ) -> Iterator[NumericFact]:
         """Yield the facts with this value, either as written or in the unit of the text."""
         share = re.search(r"%|per ?cent|points", self.text)
         scale = _SCALES.get(number["scale"], 1.0)
         for factor in {1.0, 1 / scale, 0.01 if number["cents"] else 1.0}:
             low = bisect_left(self.facts.by_size, (value - tolerance) * factor, key=_size)
             high = bisect_right(self.facts.by_size, (value + tolerance) * factor, key=_size)
-            entries: Iterable[tuple[float, bool, Figure]] = self.facts.by_size[low:high][
+            entries: Iterable[tuple[float, bool, NumericFact]] = self.facts.by_size[low:high][
                 :_MAX_EQUAL
             ]
             if high - low > _MAX_EQUAL and pool:
@@ -565,7 +565,7 @@ class _Reading:
                     yield fact
 
     def _follows(
-        self, number: re.Match[str], value: float, tolerance: float, pool: list[Figure]
+        self, number: re.Match[str], value: float, tolerance: float, pool: list[NumericFact]
     ) -> bool:
         """Return whether the value is a difference, sum or ratio of numbers in the named rows."""
         each, words = _EACH.search(self.text), _content(self.text)
@@ -663,7 +663,7 @@ def _content(text: str) -> set[str]:
     return {_stem(word) for word in _WORD.findall(text) if word.lower() not in _STOP_WORDS}
 
 
-def _is_near(fact: Figure, digits: str) -> bool:
+def _is_near(fact: NumericFact, digits: str) -> bool:
     half = 0.505 * 10.0 ** -len(digits.partition(".")[2])
     return any(abs(abs(fact.value) * k - float(digits)) <= half for k in (1, 100))
 

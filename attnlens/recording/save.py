@@ -305,10 +305,11 @@ def check_format(entry: Entry, path: str | os.PathLike[str]) -> None:
     if matched is None:
         raise InputError("is not a recording", path=path, remedy=SAVED)
     if int(matched[1]) != _NEWEST:
+        is_old = int(matched[1]) < _NEWEST
         raise InputError(
             f"has format {matched[1]}, but attnlens {VERSION} reads only format {_NEWEST}",
             path=path,
-            remedy="install a newer version of attnlens",
+            remedy="record it again" if is_old else "install a newer version of attnlens",
         )
 
 
