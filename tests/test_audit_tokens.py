@@ -163,3 +163,6 @@ def test_the_loss_of_a_masked_model_is_of_masked_tokens() -> None:
     with torch.no_grad():
         own = model(**named).loss
     assert attnlens.ablate(model, named, heads=["L0H0"]).loss == pytest.approx(float(own), abs=1e-5)
+    # The original token of a mask in the text is unknown.
+    with pytest.raises(InputError, match="original tokens of the masked positions are unknown"):
+        attnlens.ablate(model, {"input_ids": ids}, heads=["L0H0"])
