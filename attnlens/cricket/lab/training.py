@@ -397,7 +397,7 @@ def read_dated(sources: Sequence[str], report: Report) -> list[Match]:
     skipped: list[MatchFileError] = []
     matches = [match for match in read(sources, skipped, report).values() if match.dates]
     wrong = [match for match in matches if any(doubt.kind == RESULT for doubt in match.doubts)]
-    if wrong and len(wrong) < len(matches):
+    if wrong:
         names = ", ".join(match.match_id for match in wrong[:_MAX_NAMED_MATCHES])
         unnamed = len(wrong) - _MAX_NAMED_MATCHES
         more = f" and {unnamed} more" if unnamed > 0 else ""
