@@ -51,7 +51,7 @@ def test_matches_of_a_table_are_read_in_turn_or_chosen(table: Path, tmp_path: Pa
     assert list(whole) == ["b", "a", "d", "c"]
     assert read_match(f"{table}::d") == whole["d"]
     assert ids(read_matches(f"{table}::c")) == ["c"]
-    assert problem(f"{table}::x") == "season.csv: has no match 'x'; it has b, a, d, c"
+    assert problem(f"{table}::x") == "season.csv: has no match 'x'; the file has b, a, d, c"
     assert problem(table) == (
         "season.csv: contains several matches ('b', 'a', ...); "
         "choose one match, such as season.csv::b; "
@@ -64,7 +64,7 @@ def test_matches_of_a_table_are_read_in_turn_or_chosen(table: Path, tmp_path: Pa
             read_match(f"{place}::x")
     json_file = written(tmp_path, document(), "77.json")
     assert read_match(f"{json_file}::77").match_id == "77"
-    assert problem(f"{json_file}::78") == "77.json: has no match '78'; it has 77"
+    assert problem(f"{json_file}::78") == "77.json: has no match '78'; the file has 77"
 
 
 def test_what_is_wrong_with_one_match_of_a_table_leaves_the_others(table: Path) -> None:

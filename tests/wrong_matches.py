@@ -365,7 +365,7 @@ BALL_CHANGES: dict[str, tuple[Choice, Alteration, str]] = {
     "a_single_to_the_rope_all_run": (
         a_ball(lambda ball: plain(ball) and ball["runs"]["batter"] == 1),
         lambda _, at: at.ball["runs"].update(non_boundary=True),
-        "non_boundary is set for a ball with 1 run"),
+        "non_boundary is set for 1 run"),
     "extras_do_not_add_up": (a_ball(lambda ball: "extras" in ball), lambda _, at: at.ball[
         "extras"].update(dict.fromkeys(at.ball["extras"], 9)), ""),
     "a_wide_becomes_a_bye": (

@@ -61,7 +61,7 @@ class ExportTask:
     Attributes:
         sha256: the SHA-256 of the checkpoint ``model``. A worker whose checkpoint has a different
             SHA-256 raises an error.
-        history_digests: for each file in ``history``, the SHA-256; for each folder, the path.
+        history_digests: the SHA-256 of every file in ``history``, and the path of every folder.
     """
 
     model: str | None
@@ -257,9 +257,6 @@ def _entries(
     """Return the matches, sorted by date.
 
     If several files contain a match with the same id, only the first of these matches is returned.
-
-    Args:
-        problems: receives a message for each match that cannot be read.
     """
     entries: dict[str, MatchEntry] = {}
     for source in sources:
@@ -268,9 +265,7 @@ def _entries(
             entry = MatchEntry(match.source, match.match_id, match.date)
             first = entries.setdefault(match.match_id, entry)
             if first.file != entry.file:
-                warn(
-                    f"{entry.file}: left out, because {first.file} has the same id {entry.match_id}"
-                )
+                warn(f"{entry.file}: left out; match {entry.match_id} is also in {first.file}")
             report(f"finding matches: {len(entries):,}")
         problems += map(str, skipped)
     if not entries:

@@ -316,11 +316,7 @@ def _moment(bowled: Bowled, explanation: Explanation) -> types.Moment:
 
 
 def _explains_the_swing(explanation: Explanation, index: int, bowled: Bowled) -> bool:
-    """Return whether a claim can explain the ball's swing.
-
-    Hiding the claim's balls must change the probability of the actual outcome by at least
-    `_MIN_SHARE_OF_SWING`.
-    """
+    """Return whether hiding the claim's balls clearly changes the actual outcome's probability."""
     if bowled.win is None:
         return True
     change = explanation.evidence[index].top_change

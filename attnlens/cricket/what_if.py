@@ -293,7 +293,7 @@ def _until(innings: Innings, index: int) -> Innings:
 _NEW_BATTER: Final = "a new batter"
 _UNNAMED_BOWLER: Final = "an unnamed bowler"
 _UNNAMED: Final = {_NEW_BATTER: "unnamed_batter", _UNNAMED_BOWLER: "unnamed_bowler"}
-"""Maps each placeholder for a player whom the file does not determine to a flag.
+"""The flag for each placeholder. A placeholder stands for a player whom the file does not name.
 
 The model treats a placeholder as a player without a record.
 """

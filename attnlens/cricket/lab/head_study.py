@@ -206,8 +206,8 @@ def record_sample(model: FullModel, sample: HeadSample, inputs: Sequence[str]) -
 class _ScaleKeys:
     """The keys of a scale in one batch. A key is one ball, or an over of several balls.
 
-    The attributes ``visible``, ``relations`` and ``distance`` are as in `SampledAttention`, but with
-    the axes ``(innings, query)`` instead of ``row``.
+    The attributes ``visible``, ``relations`` and ``distance`` are as in `SampledAttention`, but
+    with the axes ``(innings, query)`` instead of ``row``.
 
     Attributes:
         split: the share of a key's weight that each ball gets ``(innings, query, ball, key)``.

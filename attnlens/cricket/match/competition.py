@@ -130,9 +130,9 @@ def _shortened(match: Match, innings: Innings, quota: int) -> int | None:
 
     Return ``None`` for every other innings.
 
-    A first innings was shortened if the chase was also shorter than usual. In addition, one of two
-    conditions must hold: the target is one run more than the total of the first innings, or the
-    powerplay of the first innings was shorter than usual.
+    A first innings counts as shortened only if the chase was shorter than usual. In addition, one
+    of two conditions must hold: the target is one run more than the total of the first innings, or
+    the powerplay of the first innings was shorter than usual.
     """
     chase = next((side for side in match.innings if side.number == 2), None)
     length = quota if chase is None else chase.target_balls or quota

@@ -2,9 +2,9 @@
 
 A well-formed file can still describe a match that was never played. Each rule is one small
 function. Each violation of a rule is added to the match's notes. If a violation makes every
-analysis of the match wrong, the match is refused. `reconcile` also compares the facts that the file
-states with the balls. Each field of the file is checked by one function, which is called a witness.
-Fields in `NO_CLAIM` are not checked.
+analysis of the match wrong, the match is refused. `reconcile` also compares the balls with the
+facts that the file states. Each field of the file is checked by one function, which is called a
+witness. Fields in `NO_CLAIM` are not checked.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ were injured or absent.
 """
 
 _FREE_HITS_SINCE = datetime.date(2016, 1, 1)
-"""From this day on, a free hit follows each no-ball that counts one run (in limited overs)."""
+"""From this day on, in limited-overs matches, a free hit follows each one-run no-ball."""
 
 _BALL_RECORD = attrgetter("label", "batter", "non_striker", "bowler", "runs_total", "wickets")
 
@@ -441,7 +441,7 @@ def _impossible_wickets(
         if kind == "timed out" and player in scan.batters:
             yield f"{player} is timed out, but bats"
         if kind == _HANDLED and day is not None and day >= _LAST_HANDLED:
-            yield f"{player} is out {kind}, which is not a dismissal from {_LAST_HANDLED} on"
+            yield f"{player} is out {kind}, which has not been a dismissal since {_LAST_HANDLED}"
         if kind not in DISMISSALS:
             yield f"{player} is out {kind}, which is not a way to be out"
         elif is_the_bowlers and (ball.runs_batter or {"byes", "legbyes"} & ball.extras.keys()):
@@ -554,9 +554,7 @@ def _runs(_case: Case, scan: InningsScan) -> Iterator[Finding]:
         elif kinds & {"byes", "legbyes"} and (runs or {"byes", "legbyes"} <= kinds):
             yield Finding("byes are combined with other runs", ball)
         if ball.non_boundary and runs not in (4, 6):
-            yield Finding(
-                f"non_boundary is set for a ball with {count(runs, 'run')} off the bat", ball
-            )
+            yield Finding(f"non_boundary is set for {count(runs, 'run')} off the bat", ball)
         if 0 < ball.extras.get("penalty", 5) < 5:
             yield Finding(f"{ball.extras['penalty']} penalty runs", ball)
 
@@ -655,7 +653,7 @@ _FLAGS = frozenset({"toss.uncontested", "super_over", "declared", "forfeited"})
 """Fields whose only valid value is ``true``."""
 
 TWICE: Final = "twice"
-"""The kind of doubt for a field for which two places in the file state different values."""
+"""The kind of doubt that is raised if the file states two different values of a field."""
 
 _PARTS = frozenset({"players", "officials", "supersubs"})
 """JSON objects whose keys are names of teams or roles."""

@@ -362,7 +362,7 @@ def against(balls: Iterable[Delivery], opponent: Literal["batter", "bowler"]) ->
 
 
 def charged_runs(ball: Delivery) -> int:
-    """Return the runs of a ball that are charged to the bowler: bat, wides and no-balls."""
+    """Return the runs charged to the bowler of a ball: runs off the bat, wides and no-balls."""
     return int(ball.runs_batter + ball.extras.get("wides", 0) + ball.extras.get("noballs", 0))
 
 

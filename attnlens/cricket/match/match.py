@@ -56,7 +56,7 @@ OUTCOME_BY_NAME: Final[dict[str, str]] = {
 """Maps each outcome name that a text may contain to the outcome's code. The codes are not keys."""
 
 UNCOUNTED_WICKETS: Final[frozenset[str]] = frozenset({"retired hurt", "retired not out"})
-"""Ways to leave the field that do not count as a wicket (Laws of Cricket, 25.4)."""
+"""Kinds of retirement that do not count as a wicket (Laws of Cricket, 25.4)."""
 
 NOT_THE_BOWLERS: Final[frozenset[str]] = UNCOUNTED_WICKETS | {
     "run out",
@@ -66,7 +66,7 @@ NOT_THE_BOWLERS: Final[frozenset[str]] = UNCOUNTED_WICKETS | {
     "hit the ball twice",
     "timed out",
 }
-"""Dismissals, and other ways to leave the field, that are not credited to the bowler."""
+"""Kinds of dismissal and retirement that are not credited to the bowler."""
 
 DISMISSALS: Final[frozenset[str]] = NOT_THE_BOWLERS | {
     "bowled",
@@ -76,7 +76,7 @@ DISMISSALS: Final[frozenset[str]] = NOT_THE_BOWLERS | {
     "lbw",
     "stumped",
 }
-"""Every way to leave the field, with the names that Cricsheet uses."""
+"""Every kind of dismissal and retirement, as named by Cricsheet."""
 
 
 BOWLERS_SHARE_OF_WICKETS: Final = 0.92
@@ -207,7 +207,7 @@ class Wicket:
 
     @property
     def counts(self) -> bool:
-        """Whether the dismissal counts as a wicket. Retired hurt and retired not out do not."""
+        """Whether the kind counts as a wicket; retired hurt and retired not out do not count."""
         return self.kind not in UNCOUNTED_WICKETS
 
 
@@ -332,7 +332,7 @@ class StatedField(NamedTuple):
             ``outcome.by.wickets``, ``innings.2.target.runs``. A field of the balls is written
             ``deliveries.wickets.kind``.
         stated: the stated value, or ``None`` if the file states no value. For a field of the balls,
-            this is the number of balls with the field.
+            ``stated`` is the number of balls with the field.
         derived: the value that follows from the rest of the file. ``None`` if the rest of the file
             does not determine the value.
         status: ``derived`` means that the balls determine the value, and that the file states the
@@ -362,8 +362,8 @@ class Innings:
             44}``. ``target`` and ``target_balls`` always contain the target that was set before the
             chase.
         powerplays: the powerplays in order; empty if the file has none.
-        miscounted: pairs of an over that the umpires miscounted and the number of legal balls in
-            the over, as stated by the file.
+        miscounted: a pair for each over that is marked as miscounted in the file: the over, and the
+            number of legal balls.
     """
 
     number: int

@@ -51,7 +51,7 @@ class BallReference:
 
 @contextmanager
 def balls_of(path: str | None, remedy: str = f"write the ball as {GRAMMAR}") -> Iterator[None]:
-    """Add the path to a `BallNotFoundError` from the block, and a remedy if the error has none."""
+    """Add the path, and by default ``remedy``, to every `BallNotFoundError` in the block."""
     try:
         yield
     except BallNotFoundError as error:

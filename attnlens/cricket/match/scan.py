@@ -60,8 +60,8 @@ class InningsScan:
     """An innings, prepared for the checks. Players are identified by their names.
 
     Attributes:
-        claims: maps ``review`` and ``replacements`` to pairs of a ball with this field and the
-            value of the field.
+        claims: maps the fields ``review`` and ``replacements`` to lists of pairs: a ball with the
+            field, and the value.
         substitutes: the fielders whom the file calls substitutes.
         unnamed: the indices of the balls with a fielder whom the file does not name.
         odd_labels: a description of the labels that do not match the order of the balls.
@@ -163,7 +163,7 @@ class InningsScan:
         """Return a description and a list of the overs with too many or too few legal balls.
 
         Args:
-            miscounted: the overs that the file describes as miscounted by the umpires.
+            miscounted: the overs that are marked as miscounted in the file.
         """
         usual = self.innings.balls_per_over
         odd = [over for over in self.overs if over.legal != usual and over.number not in miscounted]
@@ -194,7 +194,7 @@ class Stated:
 
     Attributes:
         meta, info: the objects with these names in Cricsheet JSON.
-        innings: maps the number of each innings to its JSON object, without the overs.
+        innings: maps each innings number to a JSON object, which does not contain the overs.
         second: maps each field that the file states in two places to the second place and to the
             value in that place.
         exact: whether the format is JSON, which is the only format with every field.

@@ -36,7 +36,7 @@ _NUMBERED_TYPES = frozenset({"T20", "ODI", "Test"})
 """Match types in which every international has a number. An IT20 is not an official T20I."""
 
 _MAX_DAYS = {True: 3, False: 12}
-"""The largest number of days from start to end. The key says whether overs are limited."""
+"""A match may end this many days after it starts. The key says whether overs are limited."""
 
 _FIRST_DAYS: Final = {
     "T20": datetime.date(2003, 6, 13),
@@ -49,8 +49,7 @@ _SEASON = re.compile(r"([0-9]{4})(?:/([0-9]{2,4}))?")
 _SEASON_MONTHS = {False: range(1, 13), True: range(7, 20)}
 """The months of a season, counted from January of its first year.
 
-The key says whether the season spans two years. In Cricsheet, a season of two years ends before
-August.
+The key is true for a season of two years. In Cricsheet, such a season ends before August.
 """
 
 _MIN_OVERS = 3
@@ -67,9 +66,7 @@ _METHODS = RAIN_RULES | {"Awarded", "Lost fewer wickets", "1st innings score"}
 _RESULTS = frozenset({"tie", "draw", "no result"})
 _POWERPLAY_TYPES = frozenset({"mandatory", "batting", "fielding"})
 _MAX_POWERPLAY_OVERS = {(20, 6): 6, (20, 5): 5}
-"""Maps two numbers, the overs for each side and the balls in an over, to the largest number of
-overs in a powerplay.
-"""
+"""Maps (overs for each side, balls in an over) to the largest number of powerplay overs."""
 
 _LABEL = re.compile(r"([0-9]{1,3})\.([0-9]{1,2})")
 _MIN_PENALTY, _MAX_PENALTY = 5, 30
@@ -205,9 +202,7 @@ def _balls_per_over(case: Case, value: Any, _part: str) -> Answer:
     if len(lengths) < _MIN_OVERS:
         return False
     usual = max(set(lengths), key=lengths.count)
-    return compared(
-        value, usual, f"the file states {value} balls an over, but most overs have {usual}"
-    )
+    return compared(value, usual, f"the file states {value} balls an over, but most have {usual}")
 
 
 def _tomorrow() -> datetime.date:
@@ -450,8 +445,7 @@ def _ahead_of_rain(play: Play, winner: str, outcome: Any) -> bool:
 def _is_final(play: Play) -> bool:
     """Return whether the stated target shows who won a chase that rain ended.
 
-    In most files, this target is the score that was needed when rain ended the chase. In a few
-    files, the target is for the whole innings and does not show who won.
+    A few files state the target for the whole innings. Such a target does not show who won.
     """
     return play.second.total > play.to_beat or play.full
 

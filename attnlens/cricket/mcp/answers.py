@@ -128,7 +128,8 @@ def over_answer(session: Session, match: Match, innings: int, over: int) -> Json
         overs = sorted({ball.over for ball in side.deliveries})
         bowled = f"overs {overs[0]} to {overs[-1]}" if overs else "no over"
         raise InputError(
-            f"innings {innings} has no over {over}", remedy=f"it has {bowled}, counted from 0"
+            f"innings {innings} has no over {over}",
+            remedy=f"the innings has {bowled}, counted from 0",
         )
     rows = []
     for ball in balls:

@@ -1,7 +1,6 @@
 """Read match files as `Match` objects, and read earlier matches for updates of the ratings.
 
-The formats in `_FORMATS` are tried in order. The first `Format` that recognises a file reads the
-file.
+The formats in `_FORMATS` are tried in order. The first `Format` that recognises a file is used.
 """
 
 from __future__ import annotations

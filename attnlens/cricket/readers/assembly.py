@@ -77,8 +77,7 @@ class InningsDraft:
     Attributes:
         labels_count_legal: whether labels count only legal balls. In that case, a wide has the same
             label as the next ball.
-        miscounted: maps each over that the file describes as miscounted to the number of legal
-            balls in the over.
+        miscounted: the number of legal balls in each over that is marked as miscounted in the file.
         restored: labels from which a spreadsheet removed the last zero. The reader restored this
             zero.
         wickets: the number of wickets that count for the score.

@@ -1,8 +1,7 @@
 """Read tables of deliveries, and Cricsheet's two CSV formats: CSV2 and the original CSV 1.x.
 
-CSV2 ("Ashwin") has 22 or 27 columns: https://www.cricsheet.org/format/csv_ashwin/ (2.3.0). A CSV2
-file may have a companion ``_info.csv`` in the same folder, which contains the other facts about the
-match.
+CSV2 ("Ashwin") has 22 or 27 columns: https://www.cricsheet.org/format/csv_ashwin/ (2.3.0). A
+companion ``_info.csv`` in the same folder may contain further facts about the match.
 
 Every row of the original CSV begins with ``version``, ``info`` or ``ball``:
 https://cricsheet.org/format/csv_original/ (1.8.0). A ball row has 16 fields (from version 1.8.0 on,
@@ -122,7 +121,7 @@ class TableFormat:
         if selected is not None:
             names = [name for name in match_ids if name is not None]
             more = ", ..." if len(names) > _MAX_IDS_LISTED else ""
-            remedy = f"it has {', '.join(names[:_MAX_IDS_LISTED])}{more}"
+            remedy = f"the file has {', '.join(names[:_MAX_IDS_LISTED])}{more}"
             raise file.wrong(f"has no match {quoted(selected)}", remedy)
 
 
@@ -295,10 +294,7 @@ _BLANK = ("", "0")
 
 
 def _draft_of(match_id: str, display: str, info: InfoRows | None, major: int) -> MatchDraft:
-    """Return a match with the facts that the info rows state.
-
-    ``major`` is the major version of the CSV format.
-    """
+    """Return a match with the facts of the info rows. ``major`` is the version of the format."""
     since = _ACTUAL_DELIVERY_SINCE[major]
     if info is None:
         stated = Stated(actual_delivery_since=since, method_known=False)
@@ -480,7 +476,7 @@ class Csv2Reader:
 
     @cached_property
     def _day_first(self) -> bool | None:
-        """Whether the dates that a spreadsheet rewrote begin with the day; None if ambiguous."""
+        """Whether the day comes first in spreadsheet dates; None if every date is ambiguous."""
         with closing(Table(self._file, _REQUIRED)) as table:
             position = table.position("start_date")
             dates = (row[position] for row in table.rows() if isinstance(row, list))

@@ -312,7 +312,7 @@ def _key_twice(file: MatchFile, text: str, error: DoubledKey) -> MatchFileError:
 
 
 def _path_of(document: Json, position: int | None) -> JsonPath:
-    """Return the path of a ball. If the match is shorter, return the path of all innings."""
+    """Return the path of a ball. If there is no such ball, return the path of all innings."""
     left = position or 1
     for number, innings in enumerate(document["innings"]):
         for over_position, over in enumerate(innings.get("overs", ())):

@@ -242,7 +242,7 @@ class MatchFile:
 
     def check_selected(self, match_id: str) -> None:
         if self.selected_id not in (None, match_id):
-            raise self.wrong(f"has no match {quoted(self.selected_id)}", f"it has {match_id}")
+            raise self.wrong(f"has no match {quoted(self.selected_id)}", f"the file has {match_id}")
 
     def whole_lines(self) -> MatchFile:
         """Return the file without an unfinished last line; a JSON file is returned unchanged."""

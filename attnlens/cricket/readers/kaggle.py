@@ -67,7 +67,7 @@ class KaggleLayout:
         extras: how the kinds of extras are stored. ``runs``: one column of runs for each kind.
             ``kind``: one column that names the kind. ``flags``: each kind has a column of marks,
             and one more column contains the runs of all kinds.
-        first_over: the number by which the layout refers to the first over of an innings.
+        first_over: 1 if the layout counts overs from 1, otherwise 0.
     """
 
     recognized_by: frozenset[str]
@@ -545,10 +545,7 @@ class _MatchRows:
             facts["total"] = f"{score[0]}/{score[1]}"
 
     def _result_follows(self, scores: Sequence[tuple[int, int]]) -> bool:
-        """Return whether the result agrees with the scores.
-
-        If the result agrees, rain did not change the target.
-        """
+        """Return whether the scores lead to the result. If so, rain did not change the target."""
         if len(scores) != _MAIN_INNINGS:
             return False
         margin, lead = self.draft.outcome.get("by", {}), scores[0][0] - scores[1][0]

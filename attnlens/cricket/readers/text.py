@@ -25,7 +25,7 @@ from attnlens.files import Json
 EXTRA_KINDS = ("wides", "noballs", "byes", "legbyes", "penalty")
 
 MAX_OVER = 999
-"""The largest accepted over number. The longest known innings ended in the 336th over."""
+"""The largest accepted number of an over. The longest known innings ended in the 336th over."""
 
 MAX_RUNS_A_BALL = 99
 """A delivery with more runs off the bat, or with more extras, is refused."""
@@ -139,7 +139,7 @@ def number_in(text: str, column: str, minimum: int, maximum: int, wrong: WrongHe
 
 
 def balls_in(overs: str, balls_per_over: int) -> int | None:
-    """Convert overs and balls to balls (8.1 is 49 balls); ``None`` if the text is invalid."""
+    """Convert overs such as 8.1 to a number of balls; ``None`` if the text is invalid."""
     match = _OVERS_AND_BALLS.fullmatch(overs)
     return None if match is None else int(match[1]) * balls_per_over + int(match[2] or 0)
 
