@@ -2,9 +2,9 @@
 
 The model's final layer (the fusion) is linear in the output vectors of the five scales. A change to
 one head changes only the vector of its scale. The new logits are therefore the original logits plus
-a linear function of the change in that vector. When the outcome of a past ball is replaced, the new
-value is the vector of outcome probabilities that the model expected before that ball. The ball
-keeps its position, its players and its scoreboard.
+a linear function of this change. The outcome of a past ball can be replaced by expected outcomes,
+which are the probabilities that the model predicted before the ball. The position, the players and
+the scoreboard of the ball do not change.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ def under_masks(model: FullModel, batch: Batch, visible: NDArray[np.bool_]) -> F
 
     Args:
         batch: the result of `window_batch` for the ball.
-        visible: a boolean ``(mask, key)``, true for a past ball that is visible. A past ball that
-            is not visible is hidden from every head.
+        visible: a boolean ``(mask, key)``, true for a visible past ball. Other past balls are
+            hidden from every head.
     """
     results = []
     for start in range(0, len(visible), _MASKS_AT_ONCE):
@@ -79,13 +79,13 @@ def under_knowledge(
 ) -> Floats:
     """Return outcome probabilities with past balls and other inputs hidden, ``(row, outcome)``.
 
-    Hiding a player's record also hides it in the vectors of the past balls that this player faced
-    or bowled.
+    When a player's record is hidden, the vectors of past balls that this player faced or bowled are
+    also computed without the record.
 
     Args:
         batch: the result of `window_batch` for the ball.
-        visible: a boolean ``(row, key)``, true for a past ball that is visible.
-        knowledge: for each group of `KNOWLEDGE`, a boolean ``(row,)``, true if the group is
+        visible: a boolean ``(row, key)``, true for a visible past ball.
+        knowledge: for each group of `KNOWLEDGE`, a boolean ``(row,)``, true where the group is
             visible.
     """
     # The vectors of the past balls depend on which players' records are visible. Each combination
@@ -123,12 +123,12 @@ def under_knowledge(
 class ScaleState:
     """The inputs and outputs of one scale's attention layer in a forward pass for one ball.
 
-    The last key is the current ball. For heads that count balls, the last key is the null key.
+    The last key is the current ball. On the scale ``whole``, the last key is the null key.
 
     Attributes:
         query: ``(1, 1, hidden_dim)``.
         logits: ``(head, key + 1)``, minus infinity where a key is hidden.
-        values: ``(head, key + 1, head width)``; ``None`` for heads that count balls.
+        values: ``(head, key + 1, head width)``; ``None`` on the scale ``whole``.
         head_outputs: ``(1, 1, width)``.
         vector: the output of the scale, ``(hidden_dim,)``.
     """
@@ -196,12 +196,12 @@ class OneBall:
     def under_masks(self, scale: str, head: int, visible: NDArray[np.bool_]) -> Floats:
         """Return the probabilities with keys hidden from one head only, ``(mask, outcome)``.
 
-        The head's other weights are renormalised. The last key (the current ball, or the null key)
-        is never hidden.
+        The head's weights on the other keys are renormalised. The last key (the current ball, or
+        the null key) is never hidden.
 
         Args:
-            visible: a boolean ``(mask, key)``, true for a visible key. The keys are past balls
-                (overs, on the long scale).
+            visible: a boolean ``(mask, key)``, true for a visible key. The keys are past balls. On
+                the long scale, the keys are overs.
         """
         state = self.scales[scale]
         own = torch.ones(len(visible), 1, dtype=torch.bool)
@@ -239,13 +239,12 @@ def _repeated(count: int, value: Tensor) -> Tensor:
 
 
 class ExpectedOutcomes:
-    """A ball whose past balls can be given expected outcomes in place of actual outcomes.
+    """Predictions for one ball, with the outcomes of past balls replaced by expected outcomes.
 
-    When the outcome of a past ball is replaced, the ball keeps its position, its players and its
-    scoreboard. The new outcome is the vector of outcome probabilities that the model expected
-    before that ball. The number of runs becomes the expected number of runs, and the boundary flag
-    becomes the probability of a boundary. In the relations between balls, the ball counts as
-    neither a wicket nor a boundary.
+    The expected outcomes of a past ball are the probabilities that the model predicted before the
+    ball. The number of runs becomes the expected number of runs, and the boundary flag becomes the
+    probability of a boundary. In the relations between balls, this past ball counts as neither a
+    wicket nor a boundary. The position, the players and the scoreboard of the ball do not change.
     """
 
     def __init__(self, model: FullModel, batch: Batch) -> None:
@@ -254,9 +253,7 @@ class ExpectedOutcomes:
 
     @cached_property
     def _keys(self) -> tuple[Tensor, Tensor]:
-        """Return two tensors of past balls: with their actual outcomes, and with expected outcomes.
-
-        Each tensor is ``(1, past, hidden_dim)``.
+        """Return the vectors of past balls with actual outcomes, and those with expected outcomes.
         """
         past = self.batch["sequence"]["past"]
         with torch.no_grad():

@@ -3,17 +3,18 @@ inputs.
 
 To test whether past balls mattered, the balls are hidden from the whole model. To test whether a
 head's attention to balls mattered, the balls are hidden from that head only. The effect of hiding a
-ball is compared with the usual effect of hiding comparable balls. The function `places` in
+ball is compared with the effects of hiding comparable balls. The function `places` in
 `attnlens.cricket.predictor.predictor` defines which balls are comparable, and
 `attnlens.evidence.trial` gives the verdict. For a set of balls, the test first subtracts the part
 of the effect that is explained by distance and players. For the set of a player's balls, the test
 subtracts only the part that is explained by distance.
 
 This module also tests claims about inputs other than past balls (the groups of `KNOWLEDGE`). The
-effect of such an input is KL(full prediction ‖ prediction with the input hidden). For the null
-distribution, the input is first replaced by an alternative, and the alternative is then hidden. For
-a player's record, the alternatives are records of other players with half to twice as many rated
-balls. For the scoreboard, the alternatives are scoreboards of earlier balls.
+effect of such an input is KL(full prediction ‖ prediction with the input hidden). The null
+distribution contains the effects of hiding alternatives to this input. The alternatives to a
+player's record are the records of players with a similar number of rated balls (between half and
+twice this player's number). The alternatives to the scoreboard are the scoreboards of earlier
+balls.
 """
 
 from __future__ import annotations
@@ -69,14 +70,14 @@ from attnlens.evidence.verdict import Q_LEVEL, TOO_FEW_LIKE_IT, Judgement, notic
 from attnlens.files import Floats
 
 _MIN_CARRIED: Final = 0.05
-"""The smallest share of the past balls' total effect with which a head is tested. Heads with a
-smaller share are shown, but not tested.
+"""A head is tested only if it has at least this share of the past balls' total effect. Other heads
+are shown, but not tested.
 """
 
 OF_PLAYERS: Final[tuple[ClaimKind, ...]] = ("this bowler", "this batter")
 BY_DISTANCE, BY_STRUCTURE = (0,), (0, 1, 2)
-"""Columns of `_structure` whose effects the test subtracts. The first tuple has the column of the
-distance, and the second has the columns of distance and players.
+"""Indices of the facts in `_structure` whose effects the test subtracts: only the distance, or the
+distance and the two facts about players.
 """
 
 _BOUNDARY: Final = (OUTCOME_INDEX["4"], OUTCOME_INDEX["6"])
@@ -103,9 +104,7 @@ class BallClaim(generic.Claim):
 
 
 def names_of(balls: Sequence[WindowBall]) -> str:
-    """Return the labels of balls in words, oldest first, such as ``ball 7.1`` or ``balls 6.2,
-    7.1``.
-    """
+    """Return a phrase with the labels of balls, such as ``ball 7.1`` or ``balls 6.2, 7.1``."""
     labels = [ball.label for ball in sorted(balls, key=lambda ball: ball.index)]
     return f"ball{'s' * (len(labels) > 1)} {', '.join(labels)}"
 
@@ -121,7 +120,8 @@ def claims_of(
 
     Args:
         total: each past ball's share of the attention over all heads, ``(past,)``.
-        all_outcomes: whether the claims are about the whole distribution, not about one outcome.
+        all_outcomes: true if the claims are about the whole distribution, false if about one
+            outcome.
     """
     return [*_of_balls(window, total, all_outcomes), *_of_heads(scales)]
 
@@ -210,10 +210,11 @@ def site_of(scale: str, number: int) -> str:
 
 MAX_ALTERNATIVES: Final = 199
 MIN_ALTERNATIVES: Final = 20
-"""The smallest number of alternatives from which a p-value is computed."""
+"""No p-value is computed if there are fewer alternatives than this number."""
 
 _SCOREBOARD_BALLS: Final = 60
-"""Only the scoreboards of this many latest past balls are used as alternatives."""
+"""The number of past balls, counted back from the current ball, whose scoreboards are alternatives.
+"""
 
 ONE_GROUND: Final = "not compared with other grounds and teams"
 
@@ -224,8 +225,8 @@ _PLAYERS: Final = {
 
 
 def has_record(window: BallWindow, group: str) -> bool:
-    """Return whether the ratings include the player whose record the group describes. The result is
-    true for a group that is not about a player.
+    """Return whether the player of a record group has a rating. For a group that is not a player's
+    record, return true.
     """
     if group not in _PLAYERS:
         return True
@@ -233,8 +234,8 @@ def has_record(window: BallWindow, group: str) -> bool:
 
 
 def knowledge_claims(window: BallWindow) -> dict[str, BallClaim]:
-    """Return the claims about the groups of `KNOWLEDGE`, with the groups as keys. There is no claim
-    about the record of a player who is new to the model.
+    """Return a dictionary from the groups of `KNOWLEDGE` to the claims about these groups. There is
+    no claim about the record of a player who is new to the model.
     """
     innings, ball = window.innings, window.delivery
     board: ClaimKind = "the scoreboard"
@@ -268,16 +269,16 @@ class Knowledge:
     def predict(
         self, alternatives: Mapping[str, NDArray[np.int64]]
     ) -> tuple[Floats, dict[str, Floats]]:
-        """Return the probabilities with each group of `KNOWLEDGE` hidden and with the group
-        replaced.
+        """Predict the ball with each group of `KNOWLEDGE` hidden, and with groups replaced.
 
         Args:
-            alternatives: for each group to replace, the result of the method `alternatives`.
+            alternatives: a dictionary from the groups to replace to the indices of their
+                alternatives.
 
         Returns:
-            First, the probabilities with each group hidden, ``(group, outcome)``. Second, for each
-            group in ``alternatives``, the probabilities with each alternative in its place,
-            ``(alternative, outcome)``.
+            The probabilities with each group hidden, ``(group, outcome)``. Also a dictionary from
+            each replaced group to the probabilities with each alternative, ``(alternative,
+            outcome)``.
         """
         rows = len(KNOWLEDGE) + sum(map(len, alternatives.values()))
         graph: Batch = take(self.window.batch["graph_data"], [0] * rows)
@@ -351,10 +352,8 @@ def compare_knowledge(
     choose: Callable[[Floats], tuple[Outcome | None, bool]],
 ) -> tuple[list[ClaimTest[BallClaim]], int]:
     """Test the claims about the groups of `KNOWLEDGE`: compare each group with its alternatives.
-
-    The explained outcome of a page is chosen from the prediction in which the group is visible.
-    Alternatives are treated in the same way: the explained outcome is chosen again from the
-    prediction with the alternative, and the alternative's effect is measured on this outcome.
+    For each alternative, the explained outcome is chosen again, from the prediction with this
+    alternative. The effect of hiding the alternative is measured on that outcome.
 
     Args:
         choose: a function that takes probabilities ``(11,)``. It returns the explained outcome
@@ -422,8 +421,8 @@ _BALLS: Final = "balls"
 
 
 def groups_of(window: BallWindow) -> dict[str, list[int]]:
-    """Return the positions of the past balls in each group. Each ball belongs to the first group
-    that fits.
+    """Return the positions of the past balls in each group. A ball that matches several groups
+    belongs to the first of these groups.
     """
     tests = {
         "this over": "same_over",
@@ -480,8 +479,8 @@ def gather_evidence(
 
     Args:
         outcome: the explained outcome, or ``all`` for the whole distribution. The default is the
-            outcome that `subject_of` chooses. Effects are in nats. An effect on one outcome treats
-            the outcome as a yes-or-no event.
+            outcome that `subject_of` chooses. Effects are in nats. For one outcome, they are
+            effects on the event that this outcome happens.
     """
     shapley = contributions_of(predictor, window)
     trial = trial_of(predictor, window, reading, outcome=outcome)
@@ -505,11 +504,9 @@ def gather_evidence(
 def with_outcomes_replaced(
     trial: Trial[BallClaim], tests: Sequence[BallClaimTest]
 ) -> list[BallClaimTest]:
-    """Add a second test to supported claims: whether the *outcomes* of their balls matter.
-
-    The second test replaces the outcome of each ball by the outcome probabilities that the model
-    expected before that ball. A claim about past balls that passed the first test is tested again
-    at the same significance level.
+    """Test each supported claim about past balls again: do the *outcomes* of the balls matter? The
+    second test replaces the actual outcomes of the balls by expected outcomes (see
+    `ExpectedOutcomes`). The significance level is the same as in the first test.
     """
     supported = [
         number
@@ -599,24 +596,22 @@ def usual_changes(
     *,
     by_rule: bool,
 ) -> tuple[dict[int, tuple[float, float]], ReferenceDistribution | None]:
-    """Return the usual effect of hiding a ball that is similar to each past ball.
-
-    The usual change was measured in other innings. Balls are similar if they are at a similar
-    distance from the current ball. Similar balls also agree in two facts: whether the current
-    batter faced the ball, and whether the current bowler bowled the ball. A change in the claimed
-    direction is positive.
+    """Return, for each past ball, the usual effect of hiding a similar ball in other innings.
+    Similar balls have a similar distance to the current ball. For both balls, the answers to two
+    questions are the same: did the current batter face it, and did the current bowler bowl it? An
+    effect in the claimed direction is positive.
 
     Args:
         subject: the explained outcome, or ``None`` for the whole distribution.
         lowers: whether the claims say that balls lower the probability of ``subject``.
-        by_rule: whether ``subject`` is the outcome that `subject_outcome` chooses. If true, use the
-            changes that were measured on outcomes chosen by the same rule. Otherwise, use the
-            changes that were measured on ``subject`` for all balls.
+        by_rule: whether ``subject`` is the outcome that `subject_outcome` chooses. If true, use
+            effects that were measured on the outcome that this rule chooses for each ball.
+            Otherwise, use effects that were measured on ``subject`` for every ball.
 
     Returns:
-        First, the mean and the standard deviation of the change, with the indices of the past balls
-        as keys. Second, the distribution of the standardised deviations from the mean. The
-        distribution is ``None`` if it was not measured, or if there is no past ball.
+        A dictionary from the index of each past ball to the mean and the standard deviation of the
+        effect. Also the distribution of the standardised deviations from the mean, or ``None`` if
+        it was not measured or if there is no past ball.
     """
     if not window.past:
         return {}, None
@@ -645,8 +640,8 @@ def usual_changes(
 
 
 _NATS_ROW, _CLAIMED_ROW = -2, -1
-"""Rows of the model's tables of effects. The first is for changes of the whole distribution in
-nats, and the second for changes of the explained outcome in the claimed direction.
+"""Two rows of the model's tables of effects. The first row has effects on the whole distribution.
+The second row has effects on the explained outcome in the claimed direction.
 """
 
 
@@ -656,10 +651,9 @@ def rarity_of(
     trial: Trial[BallClaim],
     subject: Outcome | None,
 ) -> dict[int, float | None]:
-    """Return the rarity of each past ball's effect, with the indices of the balls as keys.
-
-    The rarity is the share of similar balls in other innings that have at least as large an effect,
-    in either direction. The rarity is ``None`` for every ball if no distribution was measured.
+    """Return a dictionary from the index of each past ball to the rarity of the ball's effect. The
+    rarity is the share of similar balls in other innings whose effect is at least as large, in
+    either direction. Every rarity is ``None`` if no distribution was measured.
     """
     usual, reference = usual_changes(predictor, window, subject, trial.lowers, by_rule=False)
     loo = trial.leave_one_out(MODEL)

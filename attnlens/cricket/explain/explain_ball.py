@@ -73,7 +73,7 @@ _NEVER_MET: Final[Mapping[str, str]] = {
     "striker's record": "unknown striker",
     "bowler's record": "unknown bowler",
 }
-"""Names of the record groups for players who are new to the model and have no record."""
+"""New names for the groups of players' records, for a player who is new to the model."""
 
 _KNOWLEDGE_CONTROLS: Final[Mapping[types.ClaimKind, types.Control | None]] = {
     "striker's record": "records of other players",
@@ -105,7 +105,7 @@ def explain_ball(
         history: whether the predictor's ratings were computed for the match's date.
         outcome: the outcome to explain, or ``all`` for the whole distribution. The default is the
             outcome that `attnlens.cricket.explain.reading.subject_outcome` chooses. Effects,
-            p-values and verdicts treat this outcome as a yes-or-no event.
+            p-values and verdicts are about the event that this outcome happens.
 
     Raises:
         InputError: ``outcome`` is not the name of an outcome.
@@ -205,7 +205,7 @@ def prediction(
 
 
 def copy_fields(model: type[BaseModel], source: object) -> dict[str, Any]:
-    """Return the attributes of ``source`` that are also fields of ``model``, by name."""
+    """Return a dictionary of the fields of ``model`` that are also attributes of ``source``."""
     return {name: getattr(source, name) for name in model.model_fields if hasattr(source, name)}
 
 
@@ -276,7 +276,7 @@ def _within_ball(reading: Reading) -> types.WithinBall:
 
 
 def outcome_points(points: Floats) -> tuple[types.OutcomePoints, ...]:
-    """Return a tuple with the change of each outcome, from percentage points ``(11,)``."""
+    """Convert an array of percentage points ``(11,)`` to one `OutcomePoints` for each outcome."""
     return tuple(
         types.OutcomePoints(outcome=outcome, points=rounded(value))
         for outcome, value in zip(OUTCOMES, points.tolist(), strict=True)
@@ -398,7 +398,7 @@ def _claim(
 
 
 def top_change(before: Floats, after: Floats, subjects: Sequence[int] = ()) -> types.TopChange:
-    """Return the outcome whose probability changes most, with its probabilities before and after.
+    """Return the outcome whose probability changes most, and the size of the change.
 
     Args:
         before, after: probabilities ``(11,)``.

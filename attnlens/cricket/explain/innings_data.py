@@ -1,8 +1,8 @@
 """Convert a match and its innings to plain data for a page: scores, predictions and attention.
 
-Attention weights are stored as bytes, so a whole innings needs only a few hundred kilobytes. The
-largest weight of each head and ball is stored as a number. Every weight is stored in units of 1/255
-of this largest weight.
+Attention weights are stored as bytes, so a whole innings needs only a few hundred kilobytes. For
+each head and ball, the largest weight is a floating-point number. The bytes are the weights as
+multiples of 1/255 of the largest weight.
 """
 
 from __future__ import annotations
@@ -68,14 +68,14 @@ class InningsReading:
     Attributes:
         probabilities, usual: the predicted and the usual outcome probabilities, each ``(ball,
             11)``.
-        scales: for each scale, the weights on the past ``(head, ball, place)``, and the weight on
-            the last key ``(head, ball)``. A place is a past ball, starting with the previous ball.
-            On the long scale, a place is an over of the innings, starting with the first over.
+        scales: for each scale, the attention weights on past balls ``(head, ball, place)`` and on
+            the last key ``(head, ball)``. Places are past balls, starting with the previous ball.
+            On the long scale, places are overs of the innings, starting with the first over.
         carries: each head's share of the effect of the past balls, ``(head, ball)``. The past balls
             are hidden from one head at a time, and each effect is divided by the sum of these
             effects. The heads are in the order of the scales.
-        total: the attention over all heads, ``(ball, place)``. A place is a past ball, starting
-            with the previous ball.
+        total: the attention over all heads, ``(ball, place)``. Places are past balls, starting with
+            the previous ball.
     """
 
     probabilities: Floats32
@@ -121,8 +121,7 @@ def _scale(entry: AttentionRecord, scale: str) -> tuple[Floats32, Floats32]:
 
 
 def _by_distance(rows: Floats32) -> Floats32:
-    """Rearrange ``(..., ball, key)`` to ``(..., ball, distance)``, starting with the previous
-    ball.
+    """Rearrange ``(..., ball, key)`` to ``(..., ball, distance)``. The previous ball comes first.
     """
     balls, keys = rows.shape[-2:]
     first = balls - keys
@@ -254,9 +253,8 @@ def _heads(predictor: TrainedPredictor, scale: str) -> Iterator[Json]:
 
 
 def _balls(match: Match, innings: Innings) -> Iterator[Json]:
-    """Yield a description of each delivery, with the score and the figures before the delivery.
-
-    The figures are the runs and balls of the batter and of the non-striker, and the bowler's
+    """Yield a description of each delivery, with the score and the figures before the delivery. The
+    figures are: the batter's runs and balls, the non-striker's runs and balls, and the bowler's
     wickets and runs.
     """
     for ball, entry in zip(innings.deliveries, scorebook(innings), strict=True):
@@ -294,7 +292,7 @@ def _outcome(ball: Delivery) -> str:
 
 
 def _rates(progress: Progress) -> str:
-    """Return a phrase with the required or the current run rate, and with the balls left.
+    """Return a phrase with the number of balls left and a run rate (in a chase, the required rate).
 
     Examples: ``19 needed from 24, 4.8 an over`` and ``7.9 an over, 54 balls left``.
     """

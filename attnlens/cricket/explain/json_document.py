@@ -18,11 +18,11 @@ from attnlens.render.safe import visible
 class JsonDocument(Plain):
     """The base class of documents whose values have plain JSON types.
 
-    `from_json` reads the output of `to_json` exactly.
+    `from_json` restores exactly the document from which `to_json` made the text.
 
     Attributes:
-        noun: the phrase for the document in error messages, such as "an explanation".
-        remedy: the advice in the error message for a file that is another kind of document.
+        noun: the name of the document in error messages, such as "an explanation". remedy: the
+            advice in the error message about text or data that is not such a document.
         rendered_as: the prefix of the functions in `attnlens.cricket.pages.documents` that render
             the document.
         earlier_schemas: the earlier schema versions that can be read. Fields that are missing in an

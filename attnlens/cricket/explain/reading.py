@@ -48,12 +48,12 @@ from attnlens.render.numbers import rounded
 MAX_LISTED_BALLS: Final = 4
 NATS_DIGITS: Final = 9
 RELATION_HEADS: Final = ("same_bowler", "same_batsman")
-"""Patterns of heads that list balls of only one player, apart from the most attended ball."""
+"""Heads with these patterns list the most attended ball, and otherwise only balls of one player."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScaleAttention:
-    """The attention of one scale's heads to the past ``balls``. The oldest ball is first.
+    """The attention of one scale's heads to past balls. In ``balls``, the oldest ball is first.
 
     Attributes other than ``scale``, ``current`` and ``balls`` have one entry for each head.
 
@@ -94,8 +94,8 @@ def ranked(balls: Sequence[WindowBall], row: Sequence[float]) -> list[int]:
 
 
 def aggregate(attention: ScaleAttention) -> types.AggregateAttention:
-    """Return how all heads divide their attention among categories of past balls. Each ball is
-    counted once, in the first category that fits.
+    """Return how all heads divide their attention among categories of past balls. A ball that
+    matches several categories is counted only in the first of these categories.
     """
     parts = dict.fromkeys(types.AggregateAttention.model_fields, 0.0)
     for at, ball in enumerate(attention.balls):
@@ -108,8 +108,8 @@ def aggregate(attention: ScaleAttention) -> types.AggregateAttention:
 
 
 def shares(attention: ScaleAttention) -> tuple[types.RelationShare, ...]:
-    """Return each relation's share of the attention to past balls, and its uniform share. The
-    uniform share is the share of the balls that have the relation.
+    """Return, for each relation, the share of the attention that goes to balls with this relation.
+    Also return the uniform share: the number of these balls divided by the number of past balls.
     """
     total = sum(sum(row) for row in attention.rows)
 
@@ -152,8 +152,8 @@ def heat_map(
 
     Args:
         bowler, batter: the players of the current ball.
-        effects: the effect of hiding only one ball, in nats, by the index of the ball. ``None`` if
-            the effects were not measured.
+        effects: a dictionary from a ball's index to the effect of hiding only this ball, in nats.
+            ``None`` if the effects were not measured.
     """
     balls = attention.balls
     kind = types.LongHeatMap if attention.over_weights is not None else types.HeatMap
@@ -235,9 +235,9 @@ class Paths:
 
     Attributes:
         probs: the prediction ``(outcome,)``.
-        gates: the fusion weights, by the names in `FUSED`.
+        gates: a dictionary from the names in `FUSED` to the fusion weights.
         scales: for each scale, the attention weights on the past keys, ``(head, key)``. The keys
-            are past balls (overs, on the long scale).
+            are past balls. On the long scale, the keys are overs.
         own: for each scale, the attention weight on the last key, ``(head,)``. The last key is the
             current ball, or the null key.
         head_effects: for each scale, the result of the function `head_effects`,
@@ -255,9 +255,8 @@ class Paths:
 
     @property
     def carries(self) -> dict[str, Floats]:
-        """Each head's share of the summed sizes of all head effects, ``(head,)`` for each scale.
-
-        The shares of all scales together sum to 1, or to 0 if all effects are 0.
+        """The size of each head's effect as a share of the sum over all heads, ``(head,)`` for each
+        scale. The sum of all shares is 1. If all effects are 0, all shares are 0.
         """
         return head_shares(self.probs, self.head_effects)
 
@@ -278,8 +277,8 @@ class Paths:
     def through_heads(self, scales: Mapping[str, Floats]) -> Floats:
         """Return the contribution of each past ball to the log-probabilities, ``(past, outcome)``.
 
-        A ball contributes to the prediction through the heads. The function `past_parts` divides
-        each head's effect among the balls, and a ball's parts are summed over the heads.
+        The function `past_parts` divides the effect of each head among the balls. The contribution
+        of a ball is the sum of the ball's parts of these effects.
 
         Args:
             scales: for each scale, the attention weights of its heads, ``(head, key)``.
@@ -293,7 +292,7 @@ class Paths:
     def total(self, scales: Mapping[str, Floats]) -> Floats:
         """Return each past ball's share of the attention over all heads, ``(past,)``.
 
-        Each share is proportional to the size of the ball's row in the result of `through_heads`.
+        A ball's share is proportional to the size (`size_of`) of the ball's contribution.
         """
         return past_shares_of(size_of(self.probs, self.through_heads(scales)))
 
@@ -318,9 +317,9 @@ class Paths:
     def rollout(self) -> Floats:
         """Return the attention rollout of the past balls, ``(past,)``.
 
-        Rollout multiplies attention weights along the layers of the model. Half of a layer's output
-        is assumed to come through the residual connection, so the attention of a layer with this
-        connection counts half.
+        Rollout multiplies attention weights along the layers of the model. In a layer with a
+        residual connection, half of the output is assumed to come from the attention. The attention
+        weights of such a layer are therefore halved.
         """
         score = np.zeros(len(self.over_of))
         for scale, rows in self.scales.items():
@@ -338,16 +337,17 @@ def past_shares_of(rows: Floats) -> Floats:
 
 
 def head_effects(model: FullModel, prediction: Prediction, captured: Captured) -> dict[str, Floats]:
-    """Return each head's effect on the log-probabilities, by scale ``(query, head, outcome)``.
+    """Return the effects of heads on the log-probabilities, ``(query, head, outcome)`` for each
+    scale.
 
     The past balls are hidden from one head at a time. That head then attends only to the current
     ball, or to the null key on the scale ``whole``. The head's effect is the resulting decrease of
-    the logits. The mean of each effect under the prediction is subtracted, because a constant that
-    is added to all logits does not change the prediction.
+    the logits. The expected decrease under the prediction is subtracted from the effect, because
+    equal changes of all logits do not change the prediction.
 
     Args:
-        captured: the activations of the modules in `observed_modules`, recorded in this forward
-            pass by `captured_activations`.
+        captured: the activations of the modules in `observed_modules` in this forward pass, from
+            `captured_activations`.
     """
     probs = prediction.logits[0].double().softmax(-1)
     effects = {}
@@ -381,10 +381,9 @@ def head_effects(model: FullModel, prediction: Prediction, captured: Captured) -
 
 
 def size_of(probs: Floats, changes: Floats) -> Floats:
-    """Return the sizes ``(...)`` of changes of log-probabilities ``(..., outcome)``.
-
-    The size is the standard deviation of the changes under the prediction. It is approximately the
-    square root of twice the KL divergence.
+    """Return the sizes ``(...)`` of changes in log-probabilities ``(..., outcome)``. The size is
+    the standard deviation over outcomes, weighted by the predicted probabilities. The size is
+    approximately the square root of twice the KL divergence.
     """
     centred = changes - (probs * changes).sum(-1, keepdims=True)
     sizes: Floats = np.sqrt((probs * centred**2).sum(-1))
@@ -392,9 +391,8 @@ def size_of(probs: Floats, changes: Floats) -> Floats:
 
 
 def head_shares(probs: Floats, effects: Mapping[str, Floats]) -> dict[str, Floats]:
-    """Return each head's share of the summed sizes of all head effects.
-
-    The result is ``(..., head)`` by scale.
+    """Return the size of each head's effect as a share of the sum over all heads. The shares are
+    ``(..., head)`` for each scale.
 
     Args:
         probs: ``(..., outcome)``.
@@ -513,8 +511,8 @@ def scale_attention(
 def head_patterns(scale: str, heads: int) -> list[str | None]:
     """Return the starting pattern of each head of a scale: a relation's name, or ``None``.
 
-    A head with a pattern had a bias for that relation at the start of training. On the scale
-    ``whole``, the pattern is the relation to which the head is restricted.
+    At the start of training, a head with a pattern had a bias towards balls with that relation. On
+    the scale ``whole``, the pattern is the relation to which the head is restricted.
     """
     patterns = WHOLE_RELATIONS if scale == "whole" else STARTING_PATTERNS
     return [*patterns, *[None] * heads][:heads]
@@ -536,12 +534,12 @@ def bias_shares(entry: AttentionRecord) -> list[float | None]:
 
 
 def past_parts(scale: str, rows: Floats) -> Floats:
-    """Divide the output of each head among the past balls, using its weights ``(..., key)``.
+    """Divide the output of each head among the past balls. The head's weights are ``(..., key)``.
 
-    For most heads, a ball's share is its share of the attention to past balls. A head of the scale
-    ``whole`` counts balls: its output is minus the logarithm of the weight on the null key. Hiding
-    a ball with weight w lowers this output by -log(1 - w). The ball's share is this decrease
-    divided by the output. The shares of a head that counts balls sum to at most 1.
+    For most heads, a ball's share is its share of the attention to past balls. For a head of the
+    scale ``whole``, the output is minus the logarithm of the weight on the null key. Hiding a ball
+    with weight w lowers this output by -log(1 - w). The ball's share is this decrease divided by
+    the output. The sum of these shares is at most 1.
     """
     if scale != "whole":
         return past_shares_of(rows)
@@ -579,7 +577,7 @@ def captured_activations(model: nn.Module, *names: str) -> Iterator[Captured]:
 
 
 def keys_of(activations: Captured) -> dict[str, Tensor]:
-    """Return the key vectors of each attention module, ``(1, key, width)``, with sites as keys."""
+    """Return a dictionary from sites to the key vectors of the attention, ``(1, key, width)``."""
     return {site: inputs[1].detach() for site, (inputs, _) in activations.items()}
 
 
@@ -590,17 +588,17 @@ def attention_at(model: FullModel, site: str) -> RelationAttention:
 
 
 ALL: Final = "all"
-"""As the argument ``outcome``, this value requests evidence about the whole distribution."""
+"""The argument ``outcome`` has this value if the whole distribution is to be explained."""
 
 TALKED_OF: Final = frozenset({"0", "1", "4", "6", "W"})
 MIN_NOTICEABLE, MIN_NOTICEABLE_RARE = 0.015, 0.05
-"""The smallest noticeable difference between a probability and the usual one. The first value is
-for an outcome in `TALKED_OF`, and the second for any other outcome.
+"""A smaller difference between a probability and the usual probability is not noticeable. The first
+limit applies to the outcomes in `TALKED_OF`, and the second limit to all other outcomes.
 """
 
 
 def scoreboard_baseline(window: BallWindow) -> Floats:
-    """Return the usual outcome probabilities at this scoreboard in this competition, ``(11,)``.
+    """Return the usual outcome probabilities for the scoreboard and the competition, ``(11,)``.
 
     The usual probabilities do not depend on the players. See
     `attnlens.cricket.predictor.tensors.usual_of`.
@@ -647,13 +645,12 @@ def chosen_subject(
 
 
 FAR_RATIO: Final = 2.0
-"""The smallest ratio at which the probability of an outcome is far from usual.
-
-The larger of the probability and the usual probability is divided by the smaller one.
+"""A probability is far from usual if it is at least this many times the usual probability, or if
+the usual probability is at least this many times the probability.
 """
 
 ALWAYS_SUBJECTS: Final = frozenset({"4", "6", "W"})
-"""If one of these outcomes happened, the explanation is about this outcome."""
+"""By default, an explanation is about the actual outcome if it is one of these outcomes."""
 
 
 def subject_outcome(full: Floats, usual: Floats, actual: str | None) -> Outcome:
@@ -662,18 +659,16 @@ def subject_outcome(full: Floats, usual: Floats, actual: str | None) -> Outcome:
     For a ball that was bowled, take the first of these outcomes whose condition is true:
 
     - the actual outcome, if it was a wicket, a four or a six;
-    - the outcome with the largest ratio to usual (up or down), among the outcomes whose ratio is at
-      least two and whose difference from usual is noticeable;
+    - the outcome that is farthest from usual (by ratio, up or down), if the ratio is at least two
+      and the difference is noticeable;
     - the actual outcome, if it was a dot or a single;
-    - the likeliest of dot, single, four, six and wicket.
+    - the most likely outcome among dot, single, four, six and wicket.
 
-    For a ball that has not been bowled, take the outcomes whose difference from usual is
-    noticeable, and choose the one with the largest ratio (up or down). If no difference is
-    noticeable, choose the outcome of `TALKED_OF` with the largest difference.
-
-    A minimum ratio below `FAR_RATIO` would make the choice less stable. With a smaller ratio,
-    removing the venue from the match file changes the choice more often (measured on matches of 11
-    May to 23 October 2024).
+    For a ball that has not been bowled, take the outcome that is farthest from usual (by ratio, up
+    or down) among those with a noticeable difference. If no difference is noticeable, take the
+    outcome in `TALKED_OF` with the largest difference. With a `FAR_RATIO` below two, the choice
+    would be less stable: it would change more often when the venue is removed from a match file
+    (measured on matches of 11 May to 23 October 2024).
 
     Args:
         full, usual: the predicted and the usual probabilities, each ``(11,)``.

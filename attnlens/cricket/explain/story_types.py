@@ -50,7 +50,7 @@ class BallOfMatch(Plain):
 
 
 class WinPoint(BallOfMatch):
-    """The win probability of the story's team before a ball, and after its actual outcome.
+    """The win probability of the story's team before a ball, and after the ball.
 
     Both values depend on the state of the match. The values ignore which players bat and bowl.
     """
@@ -62,8 +62,8 @@ class WinPoint(BallOfMatch):
 class LedgerEntry(Plain):
     """The effect of one ball or of a revised target on the win probability of the story's team.
 
-    ``points`` are percentage points. The points of all entries, added to the win probability before
-    the first ball, give the result: 100 for a win, 0 for a defeat and 50 for a tie.
+    ``points`` are percentage points. The win probability before the first ball plus the points of
+    all entries is the result: 100 for a win, 0 for a defeat and 50 for a tie.
     """
 
     innings: Ball
@@ -81,14 +81,14 @@ class PlayerAdded(Plain):
 
 
 class MovedBy(Plain):
-    """The effect of one group of inputs on the win probability expected before a ball.
+    """The effect of one group of inputs on the win probability that is expected after a ball.
 
     Attributes:
         group: the name of the group, as in the contributions of an explanation.
         points: the effect in percentage points, relative to usual probabilities at a similar
             scoreboard.
-        record: for a player's record, how often the ball's actual outcome had happened on the
-            player's balls in earlier matches. Otherwise null.
+        record: a text that says how often the actual outcome happened on the player's balls in
+            earlier matches. Null if the group is not a player's record.
     """
 
     group: Text
@@ -102,15 +102,15 @@ class Moment(BallOfMatch):
     Attributes:
         outcome: the actual outcome; ``probability`` and ``usual`` are probabilities of this
             outcome.
-        swing: the change that the ball made to the team's win probability, from -1 to 1; null if
-            the change is unknown.
+        swing: the change of the team's win probability on this ball, from -1 to 1. Null if the
+            change is unknown.
         event: the part of ``sentence`` that describes the event in the style of a scorebook.
         verdict: the verdict on claims that past balls or players' records explain the probability.
-            The verdict is ``supported`` if one claim is supported, and null without a tested claim.
-        finding: the supported claim as a sentence. The finding is null if the claim accounts for
-            less than a twentieth of a known swing.
-        expected: the mean change of the win probability that the model expected before the ball, in
-            percentage points.
+            The verdict is ``supported`` if one claim is supported, and null if no claim was tested.
+        finding: the supported claim as a sentence. Null if ``swing`` is known and hiding the
+            claim's input changes ``probability`` by less than 5 percentage points.
+        expected: the expected change of the win probability in percentage points. The mean over all
+            outcomes, weighted by the predicted probabilities.
         moved_by: the groups of inputs with the largest effects on ``expected``, largest first.
     """
 

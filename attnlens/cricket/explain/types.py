@@ -86,7 +86,7 @@ class _WholeRow(Plain):
     """The fields about one head's attention to all past balls.
 
     Attributes:
-        self_attention: the weight on the current ball. On the scale ``whole``, the weight on the
+        self_attention: the attention weight on the current ball, or (on the scale ``whole``) on the
             null key.
         carries: the head's share of the past balls' total effect. The shares of all heads sum to 1.
             Null in schema 1.0.
@@ -114,11 +114,11 @@ class HeadAttention(_WholeRow, _TopBalls, _Pattern):
 
 
 class BowlerHead(HeadAttention, _WholeRow, _TopBalls, _NamesBowler, _Pattern):
-    """A head that attends to balls, with pattern ``same_bowler`` and the bowler's name."""
+    """A head with the pattern ``same_bowler``, and the name of the bowler."""
 
 
 class BatsmanHead(HeadAttention, _WholeRow, _TopBalls, _NamesBatsman, _Pattern):
-    """A head that attends to balls, with pattern ``same_batsman`` and the batter's name."""
+    """A head with the pattern ``same_batsman``, and the name of the batter."""
 
 
 class LongHead(HeadAttention, _WholeRow, _TopOvers, _TopBalls, _Pattern):
@@ -126,11 +126,11 @@ class LongHead(HeadAttention, _WholeRow, _TopOvers, _TopBalls, _Pattern):
 
 
 class LongBowlerHead(LongHead, _WholeRow, _TopOvers, _TopBalls, _NamesBowler, _Pattern):
-    """A head that attends to earlier overs, with pattern ``same_bowler`` and the bowler's name."""
+    """A long-scale head with the pattern ``same_bowler``, and the name of the bowler."""
 
 
 class LongBatsmanHead(LongHead, _WholeRow, _TopOvers, _TopBalls, _NamesBatsman, _Pattern):
-    """A head that attends to earlier overs, with pattern ``same_batsman`` and the batter's name."""
+    """A long-scale head with the pattern ``same_batsman``, and the name of the batter."""
 
 
 def _kind_of_head(head: Any) -> str:
@@ -155,7 +155,7 @@ AnyLongHead = Annotated[
 class AggregateAttention(Plain):
     """How all heads together divide their attention among categories of past balls.
 
-    Each past ball is counted once, in the first category that fits.
+    A ball that matches several categories is counted only in the first of these categories.
     """
 
     last_over: Share
@@ -166,7 +166,7 @@ class AggregateAttention(Plain):
 
 
 class RelationShare(Plain):
-    """A relation's share of the attention to past balls, and its share under uniform attention."""
+    """The share of the attention that goes to balls with a relation, and the uniform share."""
 
     relation: Text
     share: Share
@@ -259,14 +259,14 @@ FlagName = Literal[
 
 
 class Remark(Plain):
-    """A note to read before relying on the numbers."""
+    """A note about the limits of the numbers."""
 
     flag: Text
     text: Text
 
 
 class Caution(Remark):
-    """A remark whose flag is a `FlagName`."""
+    """A remark with a flag from `FlagName`."""
 
     flag: FlagName
 
@@ -404,11 +404,11 @@ EveryOutcome = Annotated[tuple[OutcomePoints, ...], AfterValidator(in_order)]
 
 
 class CallsLikeThis(Plain):
-    """The held-out balls with a similar prediction for an outcome, and the outcome's frequency.
+    """Held-out balls for which an outcome had a similar predicted probability.
 
     Attributes:
         predicted: the mean predicted probability of the balls.
-        happened: the share of the balls that had the outcome.
+        happened: the share of the balls on which the outcome happened.
         happened_ci: the 95% interval of ``happened``, from resampling matches. Null if all the
             balls are from one match.
     """
@@ -421,7 +421,7 @@ class CallsLikeThis(Plain):
 
 
 class Calibration(Plain):
-    """How often predictions like these came true on held-out matches.
+    """How often outcomes with similar predicted probabilities happened in held-out matches.
 
     Attributes:
         checkpoint: the checkpoint whose calibration was measured. The model may use the calibration
@@ -448,7 +448,7 @@ class BallPrediction(Plain):
             (`attnlens.cricket.explain.reading.subject_outcome`).
         story_times: the probability of ``subject`` divided by its usual probability.
         calibration: null if the checkpoint has no calibration table, or if the table does not apply
-            to this kind of match.
+            to the match (for example, to a super over).
     """
 
     outcomes: Annotated[tuple[OutcomeProbability, ...], AfterValidator(in_order)]
@@ -475,8 +475,8 @@ class WinProbability(Plain):
     The values depend on the state of the match. The values ignore which players bat and bowl.
 
     Attributes:
-        before: the value before the ball. In documents of attnlens 0.2, ``before`` has the value
-            that is now named ``expected``.
+        before: the value before the ball. Documents of attnlens 0.2 have the value of ``expected``
+            here.
         expected: the mean of ``after``, weighted by the predicted probabilities. Null in documents
             of attnlens 0.2.
         after: the value after each possible outcome.
@@ -503,9 +503,9 @@ class BallContribution(Plain):
 
 
 class ComesTrue(Plain):
-    """The calibration slope of one kind of contribution on held-out balls, with its 95% interval.
-
-    The slope comes from a regression of actual outcomes on contributions; 1 means calibrated.
+    """The calibration slope of a group's contributions on held-out balls, with a 95% interval. The
+    slope comes from a regression of actual outcomes on contributions. Calibrated contributions have
+    a slope of 1.
     """
 
     slope: Finite
@@ -519,13 +519,13 @@ class Contribution(Plain):
     Attributes:
         points: the contributions relative to the baseline. The sum over all groups is the
             prediction minus the baseline.
-        when: when the values of the group become known, such as before the match.
+        when: the time at which the values of the group become known.
         from_usual: the contributions relative to the usual probabilities. The sum over all groups
             is the prediction minus the usual probabilities. The scoreboard's contribution is the
             remainder.
         balls: the balls with the largest effects, largest first. Each ball is hidden alone, so the
             points of the balls need not sum to the points of the group.
-        comes_true: the calibration of such contributions. Null if the calibration was not measured.
+        comes_true: the calibration of the group's contributions. Null if it was not measured.
     """
 
     group: Text
@@ -560,7 +560,8 @@ class PlayerRecord(Plain):
     Attributes:
         deliveries: the number of deliveries faced or bowled, including wides and no-balls.
         last_day: the day of the last of these deliveries.
-        outcomes: the counts of their outcomes. Wickets include wickets of the non-striker.
+        outcomes: the number of deliveries with each outcome. Wickets of the non-striker are
+            included.
     """
 
     role: Role
@@ -579,11 +580,12 @@ class PastBall(Plain):
     Attributes:
         attention: the ball's share of the attention over all heads. Each head is weighted by its
             effect on the prediction. The shares of all past balls sum to 1.
-        effect_log_odds: how much hiding only this ball lowers the subject's log-odds.
-        effect_points: how many percentage points hiding only this ball lowers the probability.
-        effect_nats: the KL divergence of the tested distribution when only this ball is hidden.
-        rarity: the share of similar balls in other innings that have at least as large an effect,
-            in either direction. Similar balls have a similar distance and the same relation to the
+        effect_log_odds: the decrease of the subject's log-odds when only this ball is hidden.
+        effect_points: the decrease of the subject's probability, in percentage points, when only
+            this ball is hidden.
+        effect_nats: the KL divergence between the predictions with this ball visible and hidden.
+        rarity: the share of similar balls in other innings whose effect is at least as large, in
+            either direction. Similar balls have a similar distance and the same relation to the
             current players.
     """
 
@@ -607,8 +609,8 @@ class PastBall(Plain):
 class TopChange(Plain):
     """One outcome's probability before and after a change, and the difference in points.
 
-    The outcome is the explained outcome. If the whole distribution is explained, choose the outcome
-    that changes most. For a claim about boundaries, choose between four and six.
+    The outcome is the explained outcome. If the whole distribution is explained, the outcome is the
+    one that changes most (for a claim about boundaries, among four and six).
     """
 
     outcome: Outcome
@@ -622,7 +624,8 @@ class ReplacedOutcomes(Plain):
 
     Attributes:
         effect_nats, effect_log_odds: the effect in the units of `Evidence`.
-        p: the p-value. Control sets are other sets of this size whose outcomes are replaced.
+        p: the p-value. In the control sets, the outcomes of the same number of other balls are
+            replaced.
     """
 
     effect_nats: Finite
@@ -678,30 +681,30 @@ class Evidence(ClaimResult):
     """A claim, the intervention that tests it, and the verdict.
 
     Attributes:
-        reference: whether this claim is shown for comparison only. It is the claim about the last
-            balls.
+        reference: true for the claim about the last balls, which is shown only for comparison.
         removed: the past balls that are hidden. Empty if the claim is about another input, such as
             a player's record.
         outcome: the outcome on which the effect is measured. Null for the whole distribution.
-        direction: whether the claim says that its balls raise or lower the probability of
+        direction: whether the claim says that the balls raise or lower the probability of
             ``outcome``.
         single_effects: for each ball of ``removed``, how much hiding only this ball lowers the
             outcome's log-odds. A positive value means that the ball raises the outcome's
             probability. If ``outcome`` is null, the effects are in nats. For a head of the long
-            scale, the only value is for the over.
-        opposing: the number of balls whose single effect has the opposite sign of the joint effect.
+            scale, there is one value, for the whole over.
+        opposing: the number of balls that have the opposite effect when they are hidden alone.
         share: the effect of hiding the balls from the head, divided by the effect of hiding the
             same balls from the whole model. Null for a claim about the whole model.
         control_quantiles_nats: the 5th, 25th, 50th, 75th and 95th percentiles of the control sets'
             effects. The effect of a set is the sum of its single effects.
-        controls: the probability of ``outcome`` when control sets are hidden.
-        statistic: the test statistic. For past balls, hide each ball alone and sum the changes.
-            When balls are hidden from the whole model, each change is first standardised by the
-            changes for similar balls in other innings. For another input, the statistic is the
-            change from hiding the input.
-        statistic_quantiles: the same percentiles of the control sets' test statistics.
-        replaced: the test of a supported claim in which the outcomes of the balls are replaced.
-        about: ``happened`` if the second test also supports the claim, and ``played`` if not.
+        controls: quantiles of the probability of ``outcome`` when control sets are hidden.
+        statistic: the test statistic. For past balls, it is the sum of the changes when each ball
+            is hidden alone. If the balls are hidden from the whole model, each change is
+            standardised with the mean and the standard deviation for similar balls in other
+            innings. For another input, the statistic is the change when this input is hidden.
+        statistic_quantiles: the percentiles of ``statistic`` in the control sets (5th to 95th, as
+            above).
+        replaced: the second test of a supported claim: the outcomes of the balls are replaced.
+            about: ``happened`` if this second test also supports the claim, and ``played`` if not.
     """
 
     scale: Scale | None
@@ -739,14 +742,13 @@ class Sentence(Plain):
 class Explanation(JsonDocument):
     """The explanation of one ball: the prediction, the attention, and the tested claims.
 
-    Every value has a plain JSON type. `from_json` reads the output of `to_json` exactly.
+    Every value has a plain JSON type. `from_json` restores exactly what `to_json` wrote.
     """
 
     noun: ClassVar[str] = "an explanation"
     rendered_as: ClassVar[str] = "explanation"
     remedy: ClassVar[str] = (
-        "create one with `attnlens explain --format json`; its format is printed "
-        "by `attnlens schema`"
+        "create one with `attnlens explain --format json`; `attnlens schema` prints the format"
     )
 
     schema_version: Literal["2.0"]

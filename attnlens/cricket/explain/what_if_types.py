@@ -30,7 +30,7 @@ from attnlens.evidence.result import Finite, Flag, Plain, Share, Text
 SCHEMA_VERSION: Final = "1.1"
 
 LAST: Final = "last"
-"""The name of the previous ball in a list of changes. The ball in question follows this ball."""
+"""In a list of changes, this name stands for the ball before the predicted ball."""
 
 _BALL: Final = "ball:"
 _PLAYED: Final = ("bowler", "batter", "target")
@@ -45,11 +45,12 @@ class WhatIfQuestion:
 
     Attributes:
         bowler, batter: the player who replaces the bowler or the batter. Give a name, a part of a
-            name that only one player has, or a registry id. If a wicket on the previous ball brings
-            in a new batter, ``batter`` names this new batter, even at the non-striker's end.
+            name that only one player has, or a registry id. If the changes make the previous ball a
+            wicket, ``batter`` is the next batter, even if this batter goes to the non-striker's
+            end.
         target: the target of the chase.
         balls: past balls and their new outcomes, such as ``(("43", "6"), ("7.1", "W"))``. The name
-            ``last`` means the ball before the ball in question.
+            ``last`` stands for the ball before the predicted ball.
 
     Raises:
         InputError: the question changes nothing, or the target is below 1.
@@ -68,7 +69,7 @@ class WhatIfQuestion:
             )
         if self.target is not None and self.target < 1:
             raise InputError(
-                f"target {self.target} is not a number of runs", remedy="give 1 or more"
+                f"target {self.target} is not a positive number", remedy="give 1 or more"
             )
 
 
@@ -96,7 +97,7 @@ def question_of(settings: Sequence[str]) -> WhatIfQuestion:
             balls.append((ball, value))
         else:
             raise InputError(
-                f"--set {setting!r} is not a change",
+                f"--set {setting!r} is not a valid change",
                 remedy="write bowler=NAME, batter=NAME, target=N, ball:43=0 or last=W",
             )
     target = _runs(names["target"]) if "target" in names else None

@@ -152,7 +152,7 @@ def in_words(explanation: Explanation) -> Explanation:
 
 
 def narrate(explanation: Explanation) -> tuple[Sentence, ...]:
-    """Write a paragraph of 60 to 100 words about an explanation. The explanation's ``narrative`` is
+    """Write a paragraph of 60 to 105 words about an explanation. The explanation's ``narrative`` is
     ignored.
 
     Returns:
