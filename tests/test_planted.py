@@ -264,7 +264,7 @@ def test_the_command_runs_from_end_to_end(attnlens_here: Here) -> None:
     means = [
         f"{data['pointing']['methods'][m]['all']['mean']:.3f}" for m in ("attention", "random")
     ]
-    for words in ("value norm", "has hit, decoys", "Aim of at most 5% false alarms", *means):
+    for words in ("value norm", "has hit, decoys", "Target: at most 5% false alarms", *means):
         assert words in page
 
 

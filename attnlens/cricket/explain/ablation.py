@@ -253,8 +253,7 @@ class ExpectedOutcomes:
 
     @cached_property
     def _keys(self) -> tuple[Tensor, Tensor]:
-        """Return the vectors of past balls with actual outcomes, and those with expected outcomes.
-        """
+        """Return the vectors of past balls, first with actual and then with expected outcomes."""
         past = self.batch["sequence"]["past"]
         with torch.no_grad():
             expected = self.model.expected_of_past(past)

@@ -76,8 +76,8 @@ are shown, but not tested.
 
 OF_PLAYERS: Final[tuple[ClaimKind, ...]] = ("this bowler", "this batter")
 BY_DISTANCE, BY_STRUCTURE = (0,), (0, 1, 2)
-"""Indices of the facts in `_structure` whose effects the test subtracts: only the distance, or the
-distance and the two facts about players.
+"""Columns of `_structure`: only the distance, or the distance and the two columns about players.
+The test subtracts the effects of these columns.
 """
 
 _BOUNDARY: Final = (OUTCOME_INDEX["4"], OUTCOME_INDEX["6"])
@@ -213,8 +213,7 @@ MIN_ALTERNATIVES: Final = 20
 """No p-value is computed if there are fewer alternatives than this number."""
 
 _SCOREBOARD_BALLS: Final = 60
-"""The number of past balls, counted back from the current ball, whose scoreboards are alternatives.
-"""
+"""Only the scoreboards of this number of previous balls are used as alternatives."""
 
 ONE_GROUND: Final = "not compared with other grounds and teams"
 
@@ -269,11 +268,10 @@ class Knowledge:
     def predict(
         self, alternatives: Mapping[str, NDArray[np.int64]]
     ) -> tuple[Floats, dict[str, Floats]]:
-        """Predict the ball with each group of `KNOWLEDGE` hidden, and with groups replaced.
+        """Return predictions with each group of `KNOWLEDGE` hidden, and with groups replaced.
 
         Args:
-            alternatives: a dictionary from the groups to replace to the indices of their
-                alternatives.
+            alternatives: for each group that is replaced, the indices of the alternatives.
 
         Returns:
             The probabilities with each group hidden, ``(group, outcome)``. Also a dictionary from
@@ -479,8 +477,8 @@ def gather_evidence(
 
     Args:
         outcome: the explained outcome, or ``all`` for the whole distribution. The default is the
-            outcome that `subject_of` chooses. Effects are in nats. For one outcome, they are
-            effects on the event that this outcome happens.
+            outcome that `subject_of` chooses. Effects are in nats. If an outcome is explained, the
+            effects are measured on the event that this outcome happens.
     """
     shapley = contributions_of(predictor, window)
     trial = trial_of(predictor, window, reading, outcome=outcome)
@@ -597,9 +595,9 @@ def usual_changes(
     by_rule: bool,
 ) -> tuple[dict[int, tuple[float, float]], ReferenceDistribution | None]:
     """Return, for each past ball, the usual effect of hiding a similar ball in other innings.
-    Similar balls have a similar distance to the current ball. For both balls, the answers to two
-    questions are the same: did the current batter face it, and did the current bowler bowl it? An
-    effect in the claimed direction is positive.
+    Similar balls have a similar distance to the current ball, and the same relation to the current
+    batter (faced or not) and the current bowler (bowled or not). An effect in the claimed direction
+    is positive.
 
     Args:
         subject: the explained outcome, or ``None`` for the whole distribution.

@@ -73,7 +73,7 @@ _NEVER_MET: Final[Mapping[str, str]] = {
     "striker's record": "unknown striker",
     "bowler's record": "unknown bowler",
 }
-"""New names for the groups of players' records, for a player who is new to the model."""
+"""Names of the groups of players' records if the player is new to the model."""
 
 _KNOWLEDGE_CONTROLS: Final[Mapping[types.ClaimKind, types.Control | None]] = {
     "striker's record": "records of other players",

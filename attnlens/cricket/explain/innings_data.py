@@ -121,8 +121,7 @@ def _scale(entry: AttentionRecord, scale: str) -> tuple[Floats32, Floats32]:
 
 
 def _by_distance(rows: Floats32) -> Floats32:
-    """Rearrange ``(..., ball, key)`` to ``(..., ball, distance)``. The previous ball comes first.
-    """
+    """Rearrange ``(..., ball, key)`` to ``(..., ball, distance)``. The previous ball is first."""
     balls, keys = rows.shape[-2:]
     first = balls - keys
     by_distance = np.zeros((*rows.shape[:-1], max(balls - 1, 0)), np.float32)

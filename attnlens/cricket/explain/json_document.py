@@ -18,7 +18,7 @@ from attnlens.render.safe import visible
 class JsonDocument(Plain):
     """The base class of documents whose values have plain JSON types.
 
-    `from_json` restores exactly the document from which `to_json` made the text.
+    `from_json` restores a document exactly from the output of `to_json`.
 
     Attributes:
         noun: the name of the document in error messages, such as "an explanation". remedy: the

@@ -592,8 +592,8 @@ ALL: Final = "all"
 
 TALKED_OF: Final = frozenset({"0", "1", "4", "6", "W"})
 MIN_NOTICEABLE, MIN_NOTICEABLE_RARE = 0.015, 0.05
-"""A smaller difference between a probability and the usual probability is not noticeable. The first
-limit applies to the outcomes in `TALKED_OF`, and the second limit to all other outcomes.
+"""The smallest noticeable difference from the usual probability. The first number is for outcomes
+in `TALKED_OF`, and the second number is for all other outcomes.
 """
 
 
@@ -667,8 +667,8 @@ def subject_outcome(full: Floats, usual: Floats, actual: str | None) -> Outcome:
     For a ball that has not been bowled, take the outcome that is farthest from usual (by ratio, up
     or down) among those with a noticeable difference. If no difference is noticeable, take the
     outcome in `TALKED_OF` with the largest difference. With a `FAR_RATIO` below two, the choice
-    would be less stable: it would change more often when the venue is removed from a match file
-    (measured on matches of 11 May to 23 October 2024).
+    would be less stable. Without the venue in the match file, the choice would then change more
+    often (measured on matches of 11 May to 23 October 2024).
 
     Args:
         full, usual: the predicted and the usual probabilities, each ``(11,)``.

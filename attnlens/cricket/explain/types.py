@@ -475,8 +475,8 @@ class WinProbability(Plain):
     The values depend on the state of the match. The values ignore which players bat and bowl.
 
     Attributes:
-        before: the value before the ball. Documents of attnlens 0.2 have the value of ``expected``
-            here.
+        before: the value before the ball. In documents of attnlens 0.2, this field has the value of
+            ``expected``.
         expected: the mean of ``after``, weighted by the predicted probabilities. Null in documents
             of attnlens 0.2.
         after: the value after each possible outcome.
@@ -583,7 +583,7 @@ class PastBall(Plain):
         effect_log_odds: the decrease of the subject's log-odds when only this ball is hidden.
         effect_points: the decrease of the subject's probability, in percentage points, when only
             this ball is hidden.
-        effect_nats: the KL divergence between the predictions with this ball visible and hidden.
+        effect_nats: the effect of hiding only this ball, as a KL divergence.
         rarity: the share of similar balls in other innings whose effect is at least as large, in
             either direction. Similar balls have a similar distance and the same relation to the
             current players.
@@ -697,12 +697,11 @@ class Evidence(ClaimResult):
         control_quantiles_nats: the 5th, 25th, 50th, 75th and 95th percentiles of the control sets'
             effects. The effect of a set is the sum of its single effects.
         controls: quantiles of the probability of ``outcome`` when control sets are hidden.
-        statistic: the test statistic. For past balls, it is the sum of the changes when each ball
-            is hidden alone. If the balls are hidden from the whole model, each change is
+        statistic: the test statistic. For past balls, the statistic is the sum of the changes when
+            each ball is hidden alone. If the balls are hidden from the whole model, each change is
             standardised with the mean and the standard deviation for similar balls in other
             innings. For another input, the statistic is the change when this input is hidden.
-        statistic_quantiles: the percentiles of ``statistic`` in the control sets (5th to 95th, as
-            above).
+        statistic_quantiles: the same five percentiles of the test statistics of the control sets.
         replaced: the second test of a supported claim: the outcomes of the balls are replaced.
             about: ``happened`` if this second test also supports the claim, and ``played`` if not.
     """

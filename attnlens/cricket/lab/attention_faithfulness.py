@@ -97,7 +97,7 @@ METHODS: Final[tuple[str, ...]] = (
 
 
 def attributions(model: FullModel, batch: Batch) -> dict[str, Floats]:
-    """Return each method's scores ``(past,)`` for the past balls of one query.
+    """Return each method's scores for the past balls of one query, with shape ``(past,)``.
 
     The scores are computed in one forward pass. The method ``structure`` is left out, because its
     trees must be fitted on many queries.
@@ -122,7 +122,7 @@ def attributions(model: FullModel, batch: Batch) -> dict[str, Floats]:
 
 
 def signed_attributions(model: FullModel, batch: Batch, outcome: int) -> dict[str, Floats]:
-    """For each method with signed scores, return the scores ``(past,)`` of the past balls.
+    """For each method with signed scores, return scores with shape ``(past,)``.
 
     A positive score means that the ball raises the log-odds of ``outcome``. Only the methods
     ``attention`` and ``gradient_x_input`` have signed scores.
@@ -138,7 +138,7 @@ def signed_attributions(model: FullModel, batch: Batch, outcome: int) -> dict[st
 def class_log_odds(logits: Tensor, index: int) -> Tensor:
     """Return the log-odds of the class ``index`` against all other classes.
 
-    ``logits`` is ``(class,)``.
+    ``logits`` has shape ``(class,)``.
     """
     return logits[index] - torch.cat([logits[:index], logits[index + 1 :]]).logsumexp(0)
 
@@ -155,8 +155,7 @@ def _past_vectors(model: FullModel) -> Iterator[list[Tensor]]:
     """Inside a ``with`` block, capture the vectors of the past balls in each forward pass.
 
     Each forward pass appends one tensor ``(1, past, width)`` to the list. The tensor is a leaf of
-    the autograd graph. The gradient of the tensor covers every later use of the past balls, and
-    does not reach earlier layers.
+    the autograd graph. Backpropagation stops at the tensor, so earlier layers get no gradient.
     """
     vectors: list[Tensor] = []
 
@@ -202,11 +201,11 @@ def _value_norm(model: FullModel, paths: Paths, keys: Mapping[str, Tensor]) -> F
 
 
 _STRUCTURE_BALLS: Final = 3
-"""The number of extra balls per measured ball, for fitting the trees of `STRUCTURE`."""
+"""For each measured ball, this number of other balls is drawn to fit the trees of `STRUCTURE`."""
 
 RANDOM: Final = "random"
 _COMPARED: Final[tuple[str, ...]] = ("recency", "uniform")
-"""The control methods, with which every other method is compared on each ball."""
+"""The control methods. Every other method is compared with each control method."""
 
 _REMOVED: Final = (
     "a hidden ball is hidden from every head by the attention mask; the scoreboard and "
@@ -224,10 +223,10 @@ class MeasuredBall:
         largest: the largest of ``effects``.
         intact: the log-loss with all past balls visible.
         hide_all: the log-loss with all past balls hidden.
-        scramble_cost: the increase of the log-loss when the past balls' outcomes are permuted; the
-            mean over several random permutations.
-        scramble_kl: the divergence from the intact prediction when the past balls' outcomes are
-            permuted; the mean over the same permutations.
+        scramble_cost: the mean increase of the log-loss when the past balls' outcomes are permuted
+            at random.
+        scramble_kl: the mean divergence from the intact prediction under the same random
+            permutations.
         hide_all_kl: the divergence between the intact prediction and the prediction with all past
             balls hidden.
         methods: maps each method to a dict of figures.
@@ -254,7 +253,7 @@ class FaithfulnessSample:
     """A sample of measured balls.
 
     Attributes:
-        wider: the result of `wider_sample`, or ``None`` if it was not requested.
+        wider: the result of `wider_sample`, or ``None`` if no wider sample was requested.
         left_out: maps the name of a method to the reason why the method could not be fitted.
     """
 
@@ -412,7 +411,8 @@ def measure_ball(
 
     Args:
         removed: the result of `remove_past` for this ball.
-        structures: the scores ``(past,)`` of each method that is fitted on many balls.
+        structures: for each method that is fitted on many balls, the scores of this ball's past
+            balls, with shape ``(past,)``.
     """
     arrays = encoded.arrays
     batch = window_batch(arrays, position)
@@ -464,14 +464,15 @@ def _correlations(
     """Return the rank correlations between the scores and the effects of hiding single balls.
 
     Figures with the suffix ``all`` cover all past balls. Figures with the suffix ``last36`` cover
-    the last 35 past balls; the current ball is the 36th ball.
+    only the last 35 past balls.
 
     Args:
         signed_score: the scores with signs, or ``score`` if the method has no signed scores.
-        effects: the effect of hiding each past ball ``(past,)``, in nats.
-        signed: how much each past ball raises the log-odds of the explained outcome ``(past,)``.
-        same_players: flags ``(2, past)``. The first row marks past balls with the current batter.
-            The second row marks past balls with the current bowler.
+        effects: the effect of hiding each past ball, in nats, with shape ``(past,)``.
+        signed: the increase of the explained outcome's log-odds from each past ball, with shape
+            ``(past,)``.
+        same_players: flags with shape ``(2, past)``. The first row marks past balls with the
+            current batter. The second row marks past balls with the current bowler.
     """
     distance = np.arange(len(effects), 0, -1, dtype=float)
     plain, partial_ = CORRELATIONS
@@ -595,14 +596,14 @@ effect below this amount is noise."""
 
 
 class StructureError(AttnlensError):
-    """The trees of the method `STRUCTURE` cannot be fitted. The message says why."""
+    """Raised if the trees of `STRUCTURE` cannot be fitted. The message has the reason."""
 
 
 def structure_of(arrays: InningsArrays, position: int) -> Floats:
     """Return the trees' input features for each of the balls before ``position``.
 
-    The result is ``(position, 4)``. The columns are the distance, a flag for the same batter, a
-    flag for the same bowler, and the outcome.
+    The result has shape ``(position, 4)``. The columns are the distance, a flag for the same
+    batter, a flag for the same bowler, and the outcome.
     """
     past = slice(0, position)
     columns = [
@@ -617,13 +618,14 @@ def structure_of(arrays: InningsArrays, position: int) -> Floats:
 def structure_scores(
     structures: Sequence[Floats], effects: Sequence[Floats], matches: Sequence[str], seed: int
 ) -> list[Floats]:
-    """Use boosted trees to predict the logarithm of the effect of hiding each past ball.
+    """For each past ball, return the boosted trees' prediction of the ball's log-effect.
 
     For each ball, the trees were fitted on balls of other matches.
 
     Args:
         structures: the result of `structure_of` for each ball.
-        effects: for each ball, the effects of hiding its past balls ``(past,)``, in nats.
+        effects: for each ball, the effects of hiding the past balls, in nats, with shape
+            ``(past,)``.
         matches: the id of each ball's match.
 
     Raises:

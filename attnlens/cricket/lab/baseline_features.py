@@ -134,10 +134,10 @@ def _encoded_columns(arrays: InningsArrays) -> BallColumns:
 
 
 class Groups:
-    """Groups of balls, with statistics over the earlier balls of each group.
+    """Groups of balls. Each method computes a statistic over the earlier balls of a ball's group.
 
-    ``key`` is ``(n,)``. Balls with the same key form a group. The balls of a group are in row
-    order.
+    ``key`` has shape ``(n,)``. Balls with the same key form a group. The balls of a group are in
+    row order.
     """
 
     def __init__(self, key: Integers) -> None:
@@ -159,8 +159,8 @@ class Groups:
     def sums(self, values: NDArray[Any], last: int | None = None) -> NDArray[Any]:
         """Return, for each ball, the sum of ``values`` over the earlier balls of the same group.
 
-        The result has the shape of ``values``. If ``last`` is given, the sum covers at most the
-        ``last`` most recent of the earlier balls.
+        The result has the same shape as ``values``. If ``last`` is given, only the most recent
+        ``last`` balls are summed.
         """
         exact = np.float64 if np.issubdtype(values.dtype, np.floating) else np.int64
         running = np.zeros((len(values) + 1, *values.shape[1:]), exact)
@@ -191,9 +191,9 @@ class Groups:
 class Ledger:
     """Sums over earlier matches, for each entity (such as a player).
 
-    Each argument is ``(n,)``. ``key`` is the entity of each ball. ``began`` and ``ended`` are the
-    first and the last day of each ball's match. The sums for a ball cover all earlier balls of the
-    same entity, from matches that ended before the ball's match began.
+    Each argument has shape ``(n,)``. ``key`` is the entity of each ball. ``began`` and ``ended``
+    are the first and the last day of each ball's match. The sums for a ball cover the same entity's
+    balls in all matches that ended before the ball's match began.
     """
 
     def __init__(self, key: Integers, began: Integers, ended: Integers) -> None:
@@ -208,7 +208,7 @@ class Ledger:
     def sums(self, values: NDArray[Any]) -> Doubles:
         """Return, for each ball, the sum of ``values`` over the same entity's earlier matches.
 
-        The result has the shape of ``values``: ``(n,)`` or ``(n, columns)``.
+        The result has the same shape as ``values``: ``(n,)`` or ``(n, columns)``.
         """
         running = np.zeros((len(values) + 1, *values.shape[1:]))
         np.cumsum(values[self._order], axis=0, out=running[1:])
@@ -221,8 +221,8 @@ _MAX_BALLS_SINCE: Final = 40
 """The largest value of a feature that counts the balls since an event."""
 
 _SHRINKAGE: Final = {"striker": 80.0, "bowler": 80.0, "venue": 150.0, "pair": 60.0}
-"""The number of imaginary balls that are added to the record of a player, a venue, or a pair of
-batter and bowler. The imaginary balls have the expected outcomes, and so shrink short records
+"""The number of imaginary balls that are added to the record of a player, a venue, or a
+batter-bowler pair. The imaginary balls have the expected outcomes. Short records are thus shrunk
 towards the average."""
 
 _HALF_LIFE_DAYS: Final = 365.0
@@ -236,8 +236,8 @@ _FREQUENT: Final = ("0", "1", "2", "4", "6", "W", "wd")
 class FeatureTable:
     """The baselines' features for a sequence of balls.
 
-    ``values`` is ``(balls, columns)``; ``outcome`` and ``match`` are ``(balls,)``. Some columns
-    contain the outcome class of an earlier ball, or -1 if there is no such ball.
+    ``values`` has shape ``(balls, columns)``. ``outcome`` and ``match`` have shape ``(balls,)``.
+    Some columns contain the outcome class of an earlier ball, or -1 if there is no such ball.
     """
 
     names: tuple[str, ...]
@@ -279,8 +279,8 @@ def feature_table(encoded: Sequence[EncodedInnings]) -> FeatureTable:
 def _columns(balls: BallColumns) -> Columns:
     """Yield the name and the values of every feature.
 
-    The values are ``(balls,)`` or ``(balls, columns)``. A feature with several columns has one
-    column for each of the 11 outcomes, or for each outcome in `_FREQUENT`.
+    The values have shape ``(balls,)`` or ``(balls, columns)``. A feature with several columns has
+    one column for each of the 11 outcomes, or for each outcome in `_FREQUENT`.
     """
     bowler = Groups(balls["bowler in innings"])
     yield from _scoreboard(balls)
@@ -534,8 +534,8 @@ def _expected(balls: BallColumns) -> Floats32:
 def _log_ratio(actual: Doubles, due: Doubles, n_balls: Doubles, shrink: float) -> Doubles:
     """Return the log ratio of the actual counts to the expected counts.
 
-    ``shrink`` imaginary balls with the expected outcomes are added. With few actual balls, the
-    imaginary balls shrink the ratio towards 1.
+    ``shrink`` imaginary balls with the expected outcomes are added. If there are few actual balls,
+    the imaginary balls shrink the ratio towards 1.
     """
     rate = actual / np.maximum(due, 1e-9)
     number = n_balls[:, None]

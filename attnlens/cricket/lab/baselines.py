@@ -38,11 +38,11 @@ _PATIENCE: Final = 25
 
 
 class BaselineError(AttnlensError):
-    """A baseline cannot be fitted. The message says why."""
+    """Raised if a baseline cannot be fitted. The message has the reason."""
 
 
 Predict: TypeAlias = Callable[[FeatureTable], Doubles]
-"""A fitted baseline: a function that returns the probabilities of the outcomes ``(balls, 11)``."""
+"""A fitted baseline: a function that returns outcome probabilities with shape ``(balls, 11)``."""
 
 
 def fit_prior(table: FeatureTable) -> Predict:
@@ -92,9 +92,9 @@ def fit_logistic(table: FeatureTable) -> Predict:
 def _spread(table: FeatureTable) -> Floats32:
     """Return the features of the logistic regression.
 
-    Features that are class numbers are replaced by one-hot flags. More one-hot flags encode three
-    numbers: the wickets so far, the ball's number in the over, and the share of the innings that
-    has been bowled.
+    Features that are class numbers are replaced by one-hot flags. Three numbers are also encoded as
+    one-hot flags: the wickets so far, the ball's number in the over, and the share of the innings
+    that has been bowled.
     """
     categories = {
         "outcome 1 before": (-1, len(OUTCOMES)),
@@ -158,7 +158,8 @@ def fit_trees(
     """Fit gradient-boosted trees (LightGBM) on all features.
 
     If validation balls are given in ``check``, the fit uses the number of rounds with the lowest
-    loss on these balls. Otherwise the fit uses ``rounds`` rounds, or `_ROUNDS` by default.
+    loss on these balls. Without validation balls, the fit uses ``rounds`` rounds (default:
+    `_ROUNDS`).
 
     Raises:
         BaselineError: LightGBM is not installed, or all balls have the same outcome.
@@ -207,7 +208,7 @@ trees that were fitted on the other fold."""
 def teach(
     innings: Sequence[EncodedInnings], *, seed: int, threads: int, loop: TrainingLoop
 ) -> list[Floats32]:
-    """Return the teacher's probabilities ``(ball, 11)`` for each innings.
+    """For each innings, return the teacher's probabilities, with shape ``(ball, 11)``.
 
     The probabilities are out-of-fold forecasts: the trees that forecast a match were fitted on
     other matches. The first process of the training run fits the trees. The probabilities are saved
@@ -242,7 +243,7 @@ def teach(
 
 
 def out_of_fold(table: FeatureTable, growth: Growth, seed: int) -> Floats32:
-    """Return out-of-fold outcome probabilities ``(balls, 11)`` from boosted trees.
+    """Return boosted trees' out-of-fold outcome probabilities, with shape ``(balls, 11)``.
 
     The matches are divided into `_FOLDS` folds. The trees for a fold are fitted on the other fold.
     """
@@ -272,8 +273,8 @@ def compare(
 
     The training matches ended no later than the date ``weights_until`` in the checkpoint. Later
     matches, up to the date ``trained_until``, are used for early stopping. The ratings for a day
-    are computed from all given matches of earlier days. If no training matches are given, or if an
-    evaluated match has no date, only the outcome shares in the checkpoint serve as a baseline.
+    are computed from all given matches of earlier days. Without training matches, or if an
+    evaluated match has no date, the outcome shares in the checkpoint are the only baseline.
     """
     if not names:
         return BaselineForecasts({}, {}, fitted_on=0)
@@ -341,7 +342,7 @@ def last_weights_day(held: HeldOut) -> datetime.date | None:
 def match_ids(held: HeldOut, after: datetime.date | None, until: datetime.date | None) -> set[str]:
     """Return the ids of the matches that ended later than ``after`` and no later than ``until``.
 
-    Matches of a kind that the training matches do not include are left out.
+    A match is left out if the training matches include no match of the same kind.
     """
     return {
         match.match_id

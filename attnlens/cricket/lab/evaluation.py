@@ -69,26 +69,26 @@ has about 2,000 balls."""
 
 @dataclass(frozen=True, eq=False)
 class EvaluatedBalls:
-    """The evaluated balls of all innings, with their ``probabilities`` ``(balls, 11)``."""
+    """The evaluated balls of all innings. ``probabilities`` has shape ``(balls, 11)``."""
 
     innings: Sequence[EncodedInnings]
     probabilities: Floats
 
     @cached_property
     def actual(self) -> Integers:
-        """The class of each ball's actual outcome ``(balls,)``."""
+        """The class of each ball's actual outcome, with shape ``(balls,)``."""
         return np.concatenate([encoded.arrays.outcome for encoded in self.innings])
 
     @cached_property
     def match(self) -> Integers:
-        """The index of each ball's match, counted from 0, ``(balls,)``."""
+        """For each ball, the index of the match, counted from 0. The shape is ``(balls,)``."""
         return self.each(group_numbers([encoded.match_id for encoded in self.innings]))
 
     def __len__(self) -> int:
         return len(self.actual)
 
     def each(self, values: Sequence[Any] | Integers) -> NDArray[Any]:
-        """Repeat the value of an innings for every ball of the innings ``(balls,)``.
+        """Give every ball the value of the ball's innings. The result has shape ``(balls,)``.
 
         ``values`` has one value for each innings.
         """
@@ -112,8 +112,8 @@ class BaselineForecasts:
     """The probabilities of each baseline for the evaluated balls.
 
     Attributes:
-        probabilities: maps each baseline to probabilities ``(balls, 11)``; the balls are in the
-            order of `EvaluatedBalls`.
+        probabilities: maps each baseline to probabilities with shape ``(balls, 11)``. The balls are
+            in the order of `EvaluatedBalls`.
         left_out: maps the name of a baseline to the reason why the baseline could not be fitted.
         fitted_on: the number of matches on which the baselines were fitted.
     """
@@ -129,8 +129,7 @@ def evaluation(held: HeldOut, balls: EvaluatedBalls, baselines: BaselineForecast
     The predictor and the baselines are scored on the same balls. The scores are the log-loss in
     nats, the Brier score, the expected calibration error, and the share of balls on which the most
     likely outcome occurred. ``paired_difference`` is the model's mean log-loss minus the baseline's
-    mean log-loss. ``outside_training`` describes the matches of kinds that the training matches do
-    not include.
+    mean log-loss. ``outside_training`` describes the matches whose kind does not occur in training.
     """
     bootstrap = Bootstrap(balls.match, draws=DRAWS, seed=SEED)
     losses = log_losses(balls.probabilities, balls.actual)
@@ -214,12 +213,12 @@ def _breakdowns(
         }
 
     def by_name(name_of: Mapping[str, str], min_matches: int) -> Json:
-        """Return the figures for each name, which is a kind of cricket or a competition.
+        """Return the figures for each kind of cricket, or for each competition.
 
-        ``name_of`` maps the id of a match to a name. The name with the most matches comes first. A
-        name with fewer than ``min_matches`` matches is left out. A perfectly calibrated forecast
-        has a calibration error (ECE) above ``ece_by_luck`` in 1 of 20 cases. ``minus`` is the
-        model's mean log-loss minus the baseline's mean log-loss.
+        ``name_of`` maps the id of a match to the name of the match's kind or competition. The name
+        with the most matches comes first. A name with fewer than ``min_matches`` matches is left
+        out. A perfectly calibrated forecast has a calibration error (ECE) above ``ece_by_luck`` in
+        1 of 20 cases. ``minus`` is the model's mean log-loss minus the baseline's mean log-loss.
         """
         names = balls.each([name_of[encoded.match_id] for encoded in balls.innings])
         figures = {}
@@ -282,9 +281,9 @@ def reliability(
     """For each non-empty bin, return the mean prediction and the observed frequency.
 
     Args:
-        predicted: the probability of each row ``(rows,)``.
-        came_true: whether the predicted event occurred in each row ``(rows,)``.
-        bins: the bin number of each row ``(rows,)``, from `equal_bins` or `filled_bins`.
+        predicted: the predicted probability in each row, with shape ``(rows,)``.
+        came_true: for each row, whether the predicted event occurred, with shape ``(rows,)``.
+        bins: the result of `equal_bins` or `filled_bins`: the bin number of each row.
     """
     observed = came_true.astype(np.float64)
     return [

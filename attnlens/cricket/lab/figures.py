@@ -56,7 +56,7 @@ class Estimate(NamedTuple):
 
     @classmethod
     def resampled(cls, values: Floats, bootstrap: Bootstrap, rows: Flags | None = None) -> Estimate:
-        """Return the mean of ``values`` ``(row,)`` and its interval.
+        """Return the mean of ``values`` and the mean's interval. ``values`` has shape ``(row,)``.
 
         If ``rows`` is given, only these rows are used. If no row is selected, the mean is ``None``.
         """
@@ -135,8 +135,7 @@ def add_title(page: Page, document: Json, title: str, *lines: str) -> None:
     Args:
         title: a text with placeholders. ``{name}`` is the name of the checkpoint. ``{balls}`` and
             ``{matches}`` are the sample sizes. ``{first}`` and ``{last}`` are the days of the first
-            and the last match. ``{sample}`` gives the sample sizes, and the two days if they are
-            known.
+            and the last match. ``{sample}`` stands for the sample sizes and any known days.
     """
     dates = document["dates"]
     days = list(dates.values()) if isinstance(dates, Mapping) else dates
@@ -180,7 +179,8 @@ class Figure(NamedTuple):
         head: the heading of the column.
         name: the key of the figure in a row of JSON; ``a.b`` is the key ``b`` inside the value of
             ``a``.
-        form: the number format, as in `Estimate.cells`; ``d`` or ``,`` for a whole number.
+        form: the number format, as in `Estimate.cells`. Whole numbers have the format ``d`` or
+            ``,``.
         ci: whether a second column shows the 95% interval.
         missing: the text that is shown for an undefined figure.
         spare: the value of `Column.spare` for the interval's column.

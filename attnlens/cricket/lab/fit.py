@@ -125,9 +125,9 @@ def fit_base(matches: Sequence[Match], *, seed: int) -> BaseModel:
 def outcome_tables(outcomes: Integers, cells: Integers) -> tuple[Floats32, Floats32]:
     """Return the logarithms of the outcome shares, for all balls and for each cell.
 
-    The first result is ``(11,)``, and the second is ``(TABLES, 2, 20, 11)``. A cell is a
-    combination of a kind of match (such as women's leagues), an innings and an over. The shares in
-    a cell are smoothed towards the shares over all balls.
+    The shapes are ``(11,)`` and ``(TABLES, 2, 20, 11)``. A cell is a combination of a kind of match
+    (such as women's leagues), an innings and an over. The shares in a cell are smoothed towards the
+    shares over all balls.
     """
     share = np.bincount(outcomes, minlength=len(OUTCOMES)) + 1.0
     share = share / share.sum()
@@ -151,8 +151,7 @@ def rated(
     """Yield the innings of each day, and then update the ratings with the results of this day.
 
     The innings are encoded with the ratings before the update. ``ratings`` is updated in place. If
-    ``ratings`` already includes a day, there is no update, and the innings of this day are encoded
-    with the current ratings.
+    ``ratings`` already includes a day, the innings of this day do not update the ratings.
     """
     for day, played in by_date(matches):
         learnt_until = ratings.complete_until
@@ -174,7 +173,7 @@ def rated(
 def rate_and_encode(
     matches: Sequence[Match], base: BaseModel, ratings: Ratings, *, report: Report = silent
 ) -> list[EncodedInnings]:
-    """Return every innings, encoded for the predictor with the ratings before the match day."""
+    """Encode every innings for the predictor, using the ratings from before the match day."""
     encode = partial(encode_innings, ratings=ratings, base=base)
     return [
         EncodedInnings(match, side, arrays)
@@ -192,8 +191,10 @@ class Hyperparameters(Schedule):
         hide_all: the share of innings in which all past balls are hidden.
         hide_player: the share of innings in which the past balls of one player are hidden.
         hide_block: the share of innings in which a block of successive past balls is hidden.
-        hide_batter: the share of innings in which no ball sees past balls of the same batter.
-        hide_bowler: the share of innings in which no ball sees past balls of the same bowler.
+        hide_batter: the share of innings in which each ball's past balls with the same batter are
+            hidden.
+        hide_bowler: the share of innings in which each ball's past balls with the same bowler are
+            hidden.
         hide_windows: the share of innings in which only the scale ``whole`` sees past balls. In
             these innings, the heads of ``whole`` learn to replace the contributions of the windowed
             scales.
@@ -267,9 +268,9 @@ def mask_at_random(batch: Batch, recipe: Hyperparameters, generator: np.random.G
 
 
 def hide_own_balls(batch: Batch, player: Literal["batter", "bowler"], rows: Tensor) -> None:
-    """In the given innings, hide from each ball the past balls with the same ``player``.
+    """In some innings, hide each ball's past balls that have the same ``player``.
 
-    ``rows`` is true for the given innings.
+    ``rows`` is a mask that is true for these innings.
     """
     sequence = batch["sequence"]
     ids: Tensor = getattr(sequence["balls"], player)
@@ -289,9 +290,9 @@ def outcome_loss(
     """Return the cross-entropy, summed over all balls except padding.
 
     Args:
-        outcome: the actual outcomes ``(innings, ball)``, with -1 for padding.
-        taught: the teacher's probabilities ``(innings, ball, outcome)``, with 0 for padding.
-            ``None`` means that there is no teacher.
+        outcome: the actual outcomes, with shape ``(innings, ball)`` and -1 for padding.
+        taught: the teacher's probabilities, with shape ``(innings, ball, outcome)`` and 0 for
+            padding. ``None`` means that there is no teacher.
         weight: the weight of the teacher's probabilities in the loss.
     """
     logits = model(batch)
@@ -306,8 +307,8 @@ def outcome_loss(
 
 _ALONE: Final = TrainingLoop()
 InningsWithTeacher = tuple[InningsArrays, NDArray[np.float32] | None]
-"""An innings and the teacher's probabilities ``(ball, outcome)``. Without a teacher, the
-probabilities are ``None``."""
+"""An innings, and the teacher's probabilities with shape ``(ball, outcome)``. Without a teacher,
+the probabilities are ``None``."""
 
 
 class InningsTrainingSet(TrainingSet[FullModel, InningsWithTeacher]):
@@ -356,9 +357,9 @@ def fit(
     """Train a predictor of balls. `run_training` documents the errors.
 
     Args:
-        prior: the logarithm of each outcome's share of all balls ``(outcome,)``. The shares are the
-            model's forecast for every ball before the training.
-        teacher: for each innings of ``train``, the teacher's probabilities ``(ball, outcome)``.
+        prior: the logarithms of the overall outcome shares, with shape ``(outcome,)``. An untrained
+            model predicts these shares for every ball.
+        teacher: for each innings of ``train``, probabilities with shape ``(ball, outcome)``.
     """
     tables: Sequence[Floats32 | None] = teacher or [None] * len(train)
     rows = [*zip(train, tables, strict=True)]
@@ -381,7 +382,7 @@ def cricket_sizes(hidden_dim: int = 60, **kwargs: Any) -> Sizes:
 
 
 SMALL: Final[Mapping[str, int]] = {"d": 64, "heads": 4, "d_k": 16, "ff": 256, "length": 14}
-"""The sizes in which the bundled encoder-decoder differs from the reference configuration."""
+"""The model sizes of the bundled encoder-decoder that differ from the reference configuration."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -480,14 +481,14 @@ class HidingEffects:
     """The effects of hiding recent past balls one at a time, for a sample of balls.
 
     Attributes:
-        changes: the effects of hiding each past ball ``(outcome + 1, ball, past)``. For each
-            outcome, one row has the decrease of the outcome's log-odds. The last row has the
+        changes: the effects of hiding each past ball, with shape ``(outcome + 1, ball, past)``. For
+            each outcome, one row has the decrease of the outcome's log-odds. The last row has the
             divergence in nats.
-        places: the place number of each past ball ``(ball, past)``, from
-            `attnlens.cricket.predictor.predictor.places`.
-        subjects: the class of each ball's explained outcome ``(ball,)``.
-        signs: the claimed direction for each ball ``(ball,)``: 1 if past balls raise the explained
-            outcome's probability, and -1 if past balls lower the probability.
+        places: the place numbers of the past balls, as returned by
+            `attnlens.cricket.predictor.predictor.places`. The shape is ``(ball, past)``.
+        subjects: the class of each ball's explained outcome, with shape ``(ball,)``.
+        signs: the claimed direction for each ball, with shape ``(ball,)``. The value 1 claims that
+            past balls raise the explained outcome's probability, and -1 claims the opposite.
     """
 
     changes: Floats
@@ -539,7 +540,7 @@ def hiding_effects(
 def store_hiding_effects(
     model: FullModel, innings: Sequence[Encoded], *, balls: int, seed: int
 ) -> None:
-    """Measure the `hiding_effects` of a sample, and store their tables in the model's buffers."""
+    """Call `hiding_effects`, and store the result of `effect_tables` in the model's buffers."""
     hidden = hiding_effects(model, innings, balls=balls, seed=seed)
     if hidden is None:
         return
@@ -568,12 +569,12 @@ def _standardised(changes: Floats, places_of: Integers) -> tuple[Floats, Floats]
     moments at a distance are shrunk towards the moments over all balls.
 
     Args:
-        changes: the changes ``(kind, ball, past)``.
-        places_of: the place number of each past ball ``(ball, past)``.
+        changes: the changes, with shape ``(kind, ball, past)``.
+        places_of: the place number of each past ball, with shape ``(ball, past)``.
 
     Returns:
-        The means and standard deviations ``(kind, place, 2)``, and the standardised changes
-        ``(kind, ball * past)``.
+        The means and standard deviations, with shape ``(kind, place, 2)``. The standardised changes
+        have shape ``(kind, ball * past)``.
     """
     where = places_of.ravel()
     kinds = len(changes)

@@ -1,25 +1,27 @@
 """Measure what each head does on many balls, and name each head based on the measurements.
 
 A relation, such as "same bowler", links the current ball to some of the past balls. A head is named
-after a relation if the head meets four conditions on a sample of balls from many matches. Each
-condition applies to the lower end of the 95% interval over resampled matches.
+after a relation if the head meets four conditions on a sample of balls from many matches. Every
+condition must hold for the lower end of the 95% interval over resampled matches.
 
-1. *The head attends to these balls*: the balls with the relation get at least `MIN_LIFT` times the
-  weight that they would get under uniform attention.
+1. *The head attends to these balls*: the weight on the balls with the relation is at least
+  `MIN_LIFT` times the weight under uniform attention.
 2. *Distance does not explain the weight*: the weight is also higher than the weight expected from
-  the head's mean attention at each distance. The relation recency need not meet this condition.
+  the head's mean attention at each distance. Condition 2 does not apply to the relation
+  ``recency``.
 3. *The head uses these balls*: hiding these balls from this head alone changes the prediction more
   than hiding the same number of randomly drawn visible balls.
 4. *The effect matters*: hiding has a noticeable effect on at least the share `_MIN_SHARE_OF_BALLS`
-  of the sample. A noticeable effect changes an outcome's probability by 0.5 points or the
-  prediction by 0.0005 nats. A claim about one ball also requires a noticeable effect.
+  of the sample. An effect is noticeable if an outcome's probability changes by at least 0.5 points
+  or the prediction changes by at least 0.0005 nats. A claim about one ball also requires a
+  noticeable effect.
 
 If several relations meet the conditions, the head is named after the relation that contributes most
 to the head's departure from uniform attention (`attnlens.attention.heads.departure`).
 
 Some heads are restricted to the balls with one relation. Such heads meet conditions 1 to 3 by
-construction. A restricted head is named after its relation if hiding all balls from the head meets
-condition 4. Otherwise the head gets no name.
+construction. A restricted head is named after the relation if the effect of hiding all these balls
+meets condition 4. If the effect is smaller, the head gets no name.
 
 The importance of a head is measured by mean ablation: the output of the head is replaced by its
 mean over the sample. Zhang & Nanda (2023) explain why the mean is a better replacement than zero.
@@ -96,7 +98,7 @@ from attnlens.render.numbers import DIGITS, interval, percent, rounded
 from attnlens.render.numbers import number as figure_text
 
 RECENCY_BALLS: Final = {"micro": 2, "short": 4, "medium": 6, "long": 6, "whole": 6}
-"""For each scale, how many of the latest balls have the relation recency."""
+"""For each scale, the number of most recent balls that have the relation ``recency``."""
 
 _MIN_BALLS: Final = 50
 _MIN_SHARE_OF_BALLS: Final = 0.05
@@ -112,17 +114,18 @@ class SampledAttention:
     Each sampled ball is a row. The keys of a row are the balls of the innings, numbered from 0.
 
     Attributes:
-        shares: each key's share of a head's attention to past balls ``(row, head, key)``; the
-            shares of a row sum to 1, or are NaN if the head sees no key.
-        self_weight: the attention weight on the last key, which is the current ball itself or the
-            null key ``(row, head)``.
+        shares: each key's share of a head's attention to past balls, with shape ``(row, head,
+            key)``. The shares of a row sum to 1, or are NaN if the head sees no key.
+        self_weight: the attention weight on the current ball itself or on the null key, with shape
+            ``(row, head)``.
         bias_share: the share of the attention logits' variance that comes from built-in biases
             ``(row, head)``.
-        visible: whether each key is visible ``(row, key)``.
-        relations: flags for each relation between a key and the query ``(row, key, relation)``.
-            Relations are in the order of `attnlens.cricket.predictor.relations.RELATIONS`. The
-            nearest `RECENCY_BALLS` keys have the relation recency.
-        distance: the distance of each key from the query, in deliveries ``(row, key)``.
+        visible: whether each key is visible, with shape ``(row, key)``.
+        relations: flags for each relation between a key and the query, with shape ``(row, key,
+            relation)``. Relations are in the order of
+            `attnlens.cricket.predictor.relations.RELATIONS`. The nearest `RECENCY_BALLS` keys have
+            the relation ``recency``.
+        distance: the distance of each key from the query, in deliveries, with shape ``(row, key)``.
     """
 
     shares: Floats
@@ -138,13 +141,13 @@ class RecordedPass:
     """The values that were recorded in one pass over the sample.
 
     Attributes:
-        probabilities: the outcome probabilities ``(row, outcome)``.
+        probabilities: the outcome probabilities, with shape ``(row, outcome)``.
         looks: maps each scale to the attention of the scale's heads.
-        gates: the fusion weights ``(row, source)``.
+        gates: the fusion weights, with shape ``(row, source)``.
         means: maps each module path to the mean input of this module over the rows.
-        key_shares: for each batch and scale, the share of a key's balls that have a given relation
-            ``(innings, query, key, relation)``. Hiding the relation reduces the key's weight by
-            this share.
+        key_shares: for each batch and scale, the share of a key's balls that have a relation, with
+            shape ``(innings, query, key, relation)``. If the relation's balls are hidden, the key
+            loses this share of its weight.
         key_visible: for each batch and scale, whether the heads can see each key
             ``(innings, query, key)``.
     """
@@ -210,7 +213,8 @@ class _ScaleKeys:
     with the axes ``(innings, query)`` instead of ``row``.
 
     Attributes:
-        split: the share of a key's weight that each ball gets ``(innings, query, ball, key)``.
+        split: the share of a key's weight that each ball gets, with shape ``(innings, query, ball,
+            key)``.
     """
 
     visible: Flags
@@ -252,7 +256,6 @@ def _scale_keys(
     length = visible.shape[-1]
 
     def padded(values: Tensor) -> np.ndarray[Any, Any]:
-        """Pad the third axis, which is the axis of balls, with zeros at the end."""
         after = [(0, longest - length if axis == 2 else 0) for axis in range(values.ndim)]
         return np.pad(values.numpy(), after)
 
@@ -280,9 +283,9 @@ def relation_rows(looks: SampledAttention, bootstrap: Bootstrap) -> list[list[Js
 
     A share is the fraction of a head's attention that goes to the balls with a relation.
     ``uniform`` is this share under uniform attention, and ``lift`` is the actual share divided by
-    ``uniform``. ``by_distance`` has the share expected from the head's mean attention at each
-    distance, and the actual share divided by the expected share.
-    `attnlens.attention.heads.departure` defines ``departure_nats``.
+    ``uniform``. ``by_distance`` has two figures. The figure ``share`` is the share expected from
+    the head's mean attention at each distance. The figure ``lift`` is the actual share divided by
+    the expected share. `attnlens.attention.heads.departure` defines ``departure_nats``.
     """
     shares = relation_shares(looks.shares, looks.relations)
     at_distance = shares_by_distance(looks.shares, looks.relations, looks.visible, looks.distance)
@@ -312,10 +315,7 @@ def relation_rows(looks: SampledAttention, bootstrap: Bootstrap) -> list[list[Js
 
 
 def beyond_distance(row: Json) -> bool:
-    """Return whether a relation gets more attention than distance explains.
-
-    For recency, return True.
-    """
+    """Return whether a relation is ``recency``, or gets more attention than distance explains."""
     ends = row["by_distance"]["lift"].ci
     return row["relation"] == RELATIONS[RECENCY] or (ends is not None and bool(ends[0] > 1))
 
@@ -357,7 +357,7 @@ class HeadStudy:
         return {scale: relation_rows(look, self.bootstrap) for scale, look in looks.items()}
 
     def mean(self, values: Floats, digits: int = _NATS_DIGITS) -> Estimate:
-        """Return the mean of ``values`` ``(row,)`` over the balls. NaN values are left out."""
+        """Return the mean of ``values`` over the balls. The mean ignores NaN."""
         return Estimate.of(self.bootstrap.mean(values), digits=digits)
 
     def sees(self, scale: str, head: int) -> str | None:
@@ -372,15 +372,15 @@ class HeadStudy:
 
         The effect is compared with the effect of hiding random balls. If ``relation`` is ``None``,
         all balls are hidden and nothing is compared. On the scale ``long``, the keys are overs. The
-        weight of an over is reduced by the share of the over's balls that have the relation. For
-        the comparison, these shares are assigned to the overs at random.
+        weight of an over is reduced by the share of the over's balls that have the relation. The
+        random control sets assign the same shares to randomly chosen overs.
 
         Returns:
             a dict with these members. ``nats`` is the mean effect of hiding the relation's balls.
             ``control_nats`` is the mean effect of hiding random balls. ``margin_nats`` is the mean
-            difference of the two effects. Queries are left out if all visible balls or no visible
-            balls have the relation. ``matters`` is the share of queries on which the effect is
-            large enough. ``supports`` says whether conditions 3 and 4 hold.
+            difference of the two effects. ``margin_nats`` omits queries for which all visible
+            balls, or none, have the relation. ``matters`` is the share of queries with a noticeable
+            effect. ``supports`` says whether conditions 3 and 4 hold.
         """
         full = self.recorded.probabilities
         probe = self.model.get_submodule(f"{SITES[scale]}.probe")
@@ -446,8 +446,8 @@ class HeadStudy:
         Returns:
             a dict with these members. ``nats`` is the divergence between the predictions.
             ``log_loss_change`` is the increase of the log-loss. ``points`` is the largest change of
-            an outcome's probability, in percentage points. ``matters`` is the share of balls on
-            which the effect is large enough.
+            an outcome's probability, in percentage points. ``matters`` is the share of balls with a
+            noticeable effect.
         """
         mean = self.recorded.means[f"{path}.to_output"]
         width = len(mean) // parts
@@ -473,9 +473,9 @@ def large_enough(full: Floats, ablated: Floats, nats: Floats) -> Floats:
 
 
 def redistributed(shares: Floats, visible: Flags, generator: np.random.Generator) -> Floats:
-    """Randomly reassign the shares of each query to the keys that the query sees.
+    """For each query, randomly permute the shares among the visible keys.
 
-    ``shares``, ``visible`` and the result are ``(innings, query, key)``.
+    ``shares``, ``visible`` and the result have shape ``(innings, query, key)``.
     """
     # ``order`` lists the visible keys first, in random order. Their shares are then given to the
     # visible keys in the original order.
@@ -514,8 +514,8 @@ def name_heads(
 def name_head(study: HeadStudy, scale: str, head: int, *, thorough: bool = True) -> HeadName:
     """Return the name of one head.
 
-    If ``thorough`` is true, every candidate relation is tested. Otherwise the tests stop at the
-    first relation that passes. The name is the same in both cases.
+    If ``thorough`` is true, every candidate relation is tested. If ``thorough`` is false, the tests
+    stop at the first relation that passes. The value of ``thorough`` does not change the name.
     """
     if not len(study.sample) or not study.can_name(scale, head):
         return HeadName(UNSPECIALISED)
@@ -651,13 +651,13 @@ def _strongest(study: HeadStudy, looks: SampledAttention, head: int) -> list[Jso
 
 
 _FAVOURED_LIFT: Final = 1.25
-"""The smallest lift of a relation that is listed for a head. The lower end of the lift's interval
-is compared with this value."""
+"""A relation is listed for a head if the lower end of the lift's interval is at least this
+value."""
 
 _MIN_BIAS: Final = 0.05
 _MAX_BIASES: Final = 4
-"""The largest number of biases that are listed for a head. Biases are sorted by the size of the
-starting value, and then by the size of the learnt value."""
+"""The largest number of biases that are listed for a head. Biases are sorted by the absolute
+starting value, and then by the absolute learnt value."""
 
 _HEAD_COLUMNS: Final = (
     Words("head", min_width=7),

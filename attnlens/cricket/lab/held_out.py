@@ -50,9 +50,9 @@ class HeldOut:
     Every match has at least one ball.
 
     Attributes:
-        timeline: the ratings as of each date, or ``None`` if they cannot be computed. If there are
-            no earlier matches, ratings can be computed only for dates after the checkpoint's
-            ratings end.
+        timeline: the ratings as of each date, or ``None`` if they cannot be computed. Without
+            earlier matches, ratings can be computed only for dates after the last day in the
+            checkpoint's ratings.
         in_sample: the number of ``matches`` that are inside the training dates.
         available: maps match ids to matches, for all matches of the sources and of the history.
     """
@@ -122,10 +122,7 @@ def sides(match: Match) -> list[Innings]:
 
 
 def last_day(match: Match) -> datetime.date | None:
-    """Return the last day of a match.
-
-    This day decides whether the match is for training or evaluation.
-    """
+    """Return the last day of a match. Training and evaluation matches are split by this day."""
     return max(match.dates) if match.dates else None
 
 
@@ -157,8 +154,8 @@ def held_out(
     Raises:
         MatchFileError: no match could be read. The error of the first file is raised.
         InputError: no match is left for evaluation, or a chosen match is inside the training dates.
-            The same error is raised if the ratings already include a chosen match, and no earlier
-            matches are given from which the ratings could be recomputed.
+            The error is also raised if the ratings already include a chosen match and cannot be
+            recomputed, because no earlier matches are given.
     """
     if first is not None and last is not None and first > last:
         raise InputError(

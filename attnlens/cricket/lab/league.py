@@ -1,7 +1,8 @@
 """The invented league, and the constants of the simulator.
 
 The constants in ``rates.json`` were fitted to real T20 internationals. ``docs/predictor.md``
-describes the fitted model. Log-odds are natural logarithms, relative to a dot ball.
+describes the fitted model. Log-odds compare an outcome with a dot ball, and use the natural
+logarithm.
 
 Each player, team and ground has an effect on the outcomes. An effect is a row with one log-odds
 value for each group of outcomes (`GROUPS`). The rows come from a normal distribution with the
@@ -11,7 +12,7 @@ in the league exactly equal the fitted values.
 
 Matches can also follow planted rules. A planted rule makes a ball depend on particular past balls.
 The dependence is strong and known. In matches with planted rules, all players, grounds and days are
-alike, so the true effect of every past ball on every later ball can be computed. The first ball
+alike. The true effect of every past ball on every later ball can thus be computed. The first ball
 that a rule counts adds the strength of the rule to the log-odds of some outcomes. Each further ball
 adds half as much as the ball before it.
 """
@@ -49,7 +50,7 @@ RATES: Final = _read("rates.json")
 - ``base``: the log-odds of the outcomes in each over.
 - ``second_innings``: the log-odds that are added in a second innings.
 - ``strengths``: for each cause, the effect of one unit on the outcome that the cause changes most.
-- ``directions``: for each cause, the effect of a strength of 1 on each outcome.
+- ``directions``: for each cause, the effect on each outcome if the cause's strength were 1.
 - ``unit_means``: for each cause and over, the average number of units.
 - ``places``: the effect of each batting position on each of ``groups``.
 - ``spreads``: the standard deviations of the true effects on each group.
@@ -74,7 +75,7 @@ VENUES: Final[tuple[tuple[str, str], ...]] = tuple(_LEAGUE["venues"].items())
 
 _SCORING_GROUPS: Final = ("running", "four", "six")
 _SHARED_DAY: Final = 0.8
-"""The share of a day effect's variance that the groups in `_SCORING_GROUPS` have in common.
+"""The share of a day effect's variance that is common to the groups in `_SCORING_GROUPS`.
 
 The fitted effects of single days are too noisy to estimate this share. The share was chosen so that
 simulated matches agree with real matches in two figures: the standard deviation of innings totals,
@@ -200,13 +201,13 @@ PAST_BALLS: Final = (
     "wicket_fallen",
     "free_hit",
 )
-"""The causes that come from particular past balls."""
+"""The causes that depend on particular past balls."""
 
 _CHASING: Final = ("chase", "out_of_reach")
 """The causes that have an effect only in a chase."""
 
 _SCOREBOARD: Final = (*_CHASING, "wickets_down")
-"""The causes that come from the state of the innings and not from particular past balls."""
+"""The causes that depend only on the state of the innings."""
 
 CAUSES: Final = PAST_BALLS + _SCOREBOARD
 
@@ -365,7 +366,8 @@ class PlantedRule:
             balls is hidden.
         moves: the outcomes whose log-odds the rule changes.
         strength: the change of these log-odds for one unit.
-        ordinary: an average number of units, which is subtracted to keep innings totals realistic.
+        ordinary: an average number of units. This number is subtracted from the actual number of
+            units, which keeps innings totals realistic.
     """
 
     name: str
@@ -438,13 +440,13 @@ class RuledBall:
 
     @property
     def planted(self) -> frozenset[int]:
-        """The positions of all past balls on which this ball truly depends: the planted balls."""
+        """The positions of the planted balls: the past balls on which this ball truly depends."""
         return frozenset(ball for balls in self.balls.values() for ball in balls)
 
     def probabilities(self, hidden: Set[int] = frozenset()) -> tuple[float, ...]:
         """Return the true probabilities of this ball with some past balls hidden.
 
-        The rules do not count hidden balls, and do not count other balls instead.
+        The rules ignore hidden balls, and no other balls take their place.
         """
         shares = list(self.without_rules)
         for rule in self.rules:
@@ -458,8 +460,8 @@ class RuledBall:
     def effect(self, hidden: Set[int]) -> float:
         """Return the true effect of hiding some past balls, in nats.
 
-        The effect, ``KL(true ‖ true without the balls)``, is exactly 0 if none of the balls is
-        planted.
+        The effect is ``KL(true ‖ true without the balls)``. If none of the balls is planted, the
+        effect is exactly 0.
         """
         if not hidden & self.planted:
             return 0.0

@@ -1,22 +1,21 @@
 """Measure how well the methods find the planted balls, and how often false claims are supported.
 
-In matches that follow the rules of `attnlens.cricket.lab.league`, the past balls that affect a ball
-are known, and so are their effects. A past ball that affects the ball is called a planted ball. A
-model is trained on such matches. The score of a method tells how well the method finds the planted
-balls.
+A model is trained on simulated matches that follow the rules of `attnlens.cricket.lab.league`. A
+past ball that a rule counts is called a planted ball. The planted balls and their effects are
+known. Each method gets a score, which tells how well the method finds the planted balls.
 
 The tests of claims are checked with placebos. A placebo is a list of past balls about which no
 claim should be supported. Placebos are tested in the same way as the lists of balls in an
 explanation. A head's list has the balls to which the head attends most. These are the placebos:
 
-- random: balls drawn at random from the window, as many as in a head's list.
+- random: randomly drawn balls of the window. The number of balls is the same as in a head's list.
 - same distances: each ball of a head's list is replaced by a ball at a similar distance.
 - same bowler, same batter: past balls of the current bowler, or of the current batter.
 - same outcomes: each ball of a head's list is replaced by a ball with the same outcome.
-- another ball: the heads' lists for another ball, moved so that each distance stays the same.
+- another ball: balls at the same distances as in the heads' lists for another ball.
 - shuffled heads: the lists of heads whose query and key matrices were shuffled.
-- shuffled heads, matched: like shuffled heads, but only heads with a built-in bias to a player.
-- shuffled heads, most: the one ball to which all shuffled heads together attend most.
+- shuffled heads, matched: the lists of only those shuffled heads that have a built-in player bias.
+- shuffled heads, most: one ball, which gets the most attention from all shuffled heads together.
 
 An *oracle* list has the balls whose effects are largest relative to the usual effects. Oracle lists
 show how often the test supports a true claim.
@@ -128,7 +127,7 @@ def compare_with_truth(
 ) -> Json:
     """Compare the model with the process that generated the balls.
 
-    Every loss is the expected log-loss under the true probabilities, which are known here:
+    Every loss is the expected log-loss under the true probabilities:
 
     - ``truth``: the entropy of the true process, which is the lowest possible loss.
     - ``model``: the loss of the model.
@@ -171,16 +170,16 @@ def point(
     """Measure, for one ball, how well each method separates planted balls from other past balls.
 
     Args:
-        more: the scores ``(past,)`` of the methods that are fitted on many balls, and of the method
-            ``hiding``.
+        more: the scores of the methods that are fitted on many balls, and of the method ``hiding``.
+            The scores of each method have shape ``(past,)``.
 
     Returns:
         The area under the ROC curve for each method and column. The column ``all`` covers all past
         balls, and ``last36`` covers the last 35 past balls. ``same_distance`` is `matched_auc`,
         which compares balls at similar distances. Each rule has two columns. The column with the
-        rule's name compares the balls that the rule counts with the balls that no rule counts. The
-        column with the suffix ``_decoys`` compares the same balls only with decoys. A decoy has the
-        rule's event (such as a dot), but no rule counts the decoy.
+        rule's name compares the rule's planted balls with the balls that are not planted. The
+        column with the suffix ``_decoys`` compares the rule's planted balls only with decoys. A
+        decoy has the rule's event (such as a dot), but is not planted.
     """
     model, batch = predictor.model, window_batch(innings.arrays, position)
     scores = {
@@ -203,10 +202,9 @@ def point(
 
 
 def replacement_effects(model: FullModel, batch: Batch, past: int) -> Floats:
-    """Return the effect, in nats, of replacing the outcome of each past ball ``(past,)``.
+    """Return the effects, in nats, of replacing past outcomes, with shape ``(past,)``.
 
-    The outcome of a past ball is replaced by the outcome probabilities that the model expected
-    before that ball.
+    For one past ball at a time, the outcome is replaced by the model's forecast for that ball.
     """
     masks = np.concatenate([np.ones((1, past), bool), ~np.eye(past, dtype=bool)])
     full, *replaced = ExpectedOutcomes(model, batch).under_masks(masks)
@@ -215,7 +213,7 @@ def replacement_effects(model: FullModel, batch: Batch, past: int) -> Floats:
 
 
 def _columns(innings: RuledInnings, position: int) -> dict[str, tuple[Flags, Flags]]:
-    """Return two masks ``(past,)`` for each column of `point`.
+    """For each column of `point`, return two masks with shape ``(past,)``.
 
     The first mask marks the past balls that are compared. The second mask marks the past balls that
     a good method finds.
@@ -310,7 +308,8 @@ def lists_and_first_claims(
     """For each ball of a sample, test the lists of `SOURCES` and the first claim.
 
     Args:
-        outcome: as in `gather_evidence`; with ``None``, each ball has its own explained outcome.
+        outcome: as in `gather_evidence`. If ``None``, the explained outcome is chosen for each
+            ball.
     """
     shuffled = replace(predictor, model=with_shuffled_heads(predictor, seed))
     lists: list[TestedList] = []
@@ -351,8 +350,8 @@ _LARGE_NATS: Final = 0.005
 def verdict_shares(lists: Sequence[TestedList], firsts: Sequence[FirstClaim], seed: int) -> Json:
     """Return how often placebos and true claims are supported.
 
-    ``most`` is the largest acceptable share of false claims that are supported. ``sources`` has the
-    shares for each source of lists, without the placebos that contain a planted ball. ``uniform``
+    ``most`` is the limit for the share of false claims that are supported. ``sources`` has the
+    shares for each source of lists. Placebos that contain a planted ball are left out. ``uniform``
     compares the p-values of all random lists with a uniform distribution. ``first`` has the shares
     for claims about the most attended ball, separately for planted and other balls.
     """
@@ -553,10 +552,7 @@ class TestedList:
 
 
 def with_shuffled_heads(predictor: TrainedPredictor, seed: int) -> FullModel:
-    """Return a copy of the model in which the query and key matrices of all scales are shuffled.
-
-    The biases are not shuffled.
-    """
+    """Return a copy of the model with shuffled query and key matrices, and unchanged biases."""
     model = copy.deepcopy(predictor.model)
     generator = np.random.default_rng(seed)
     with torch.no_grad():
@@ -598,17 +594,15 @@ def placebos(
     Args:
         reading: the predictor's `Reading` of this ball.
         shuffled: the `Reading` of this ball with the model from `with_shuffled_heads`.
-        back: the lists of the heads for another ball, as distances from that ball.
+        back: the heads' lists for another ball. Each past ball is given as a distance from that
+            ball.
     """
     recent = window.past[-RECENT:]
     inside = np.array([ball.index for ball in recent])
     own = lists_of(reading.scales)
 
     def same_kind(indices: Sequence[int], kind_of: Mapping[int, object]) -> tuple[int, ...]:
-        """Replace each ball of a list by a ball of the same kind that is not in the list.
-
-        A ball without a possible replacement stays in the list.
-        """
+        """If possible, replace each ball by a ball of the same kind that is not in the list."""
         chosen: list[int] = []
         for index in indices:
             pool = [
@@ -695,7 +689,7 @@ def _oracle(trial: Trial[BallClaim], inside: tuple[int, ...]) -> tuple[int, ...]
 
 
 class Share(NamedTuple):
-    """The number of claims, the share that meets a condition, and the share's 95% interval."""
+    """The number of claims, and the share that meets a condition, with a 95% interval."""
 
     claims: int
     share: float | None
@@ -703,10 +697,10 @@ class Share(NamedTuple):
 
     @classmethod
     def of(cls, matches: Sequence[str], hits: Sequence[bool], seed: int) -> Share:
-        """Return the share of ``hits`` that are true, and its interval over resampled matches.
+        """Return the share of true values in ``hits``, and the share's 95% interval.
 
-        Resampling does not work for a share of 0 or 1. For such a share, the interval is the
-        one-sided 97.5% interval of a proportion, with one independent trial for each match.
+        The interval comes from resampled matches. For a share of 0 or 1, resampling does not work,
+        so the one-sided 97.5% interval of a proportion is used, with one trial for each match.
         """
         figure = Mean.of([float(hit) for hit in hits], matches, seed)
         ci = figure.ci
@@ -726,8 +720,8 @@ def source_shares(lists: Sequence[TestedList], seed: int) -> dict[str, dict[str,
     """Return four shares for each of `SOURCES`.
 
     ``supported`` and ``contradicted`` are the shares of claims with these verdicts.
-    ``any_of_a_ball`` is the share of balls that have at least one supported claim. ``surely`` is
-    the share of claims whose uncorrected p-value is at most `_SURELY`.
+    ``any_of_a_ball`` is the share of balls with at least one supported claim. ``surely`` is the
+    share of claims whose uncorrected p-value is at most `_SURELY`.
     """
     shares = {}
     for source in SOURCES:
@@ -746,10 +740,7 @@ def source_shares(lists: Sequence[TestedList], seed: int) -> dict[str, dict[str,
 
 
 def evenness(p_values: Sequence[float]) -> dict[str, float]:
-    """Test whether p-values have a uniform distribution (Kolmogorov–Smirnov test).
-
-    Return the test statistic, which is a distance, and the asymptotic p-value.
-    """
+    """Test p-values for uniformity. Return the Kolmogorov–Smirnov statistic and the p-value."""
     ordered = np.sort(p_values)
     steps = np.arange(len(ordered) + 1) / len(ordered)
     distance = float(max((steps[1:] - ordered).max(), (ordered - steps[:-1]).max()))

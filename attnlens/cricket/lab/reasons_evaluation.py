@@ -3,8 +3,8 @@
 A reason is a group of inputs, such as the bowler's record. The contribution of a reason is the
 reason's effect on the probability of an outcome. Contributions are measured in log-odds. All
 contributions sum to the log-odds of the prediction minus the usual log-odds. The contribution of
-the scoreboard is the model's log-odds from the scoreboard alone minus the usual log-odds. The
-contributions of all other reasons are Shapley values.
+the scoreboard is a difference: the model's log-odds given only the scoreboard, minus the usual
+log-odds. The contributions of all other reasons are Shapley values.
 
 The slope of a reason is the coefficient of the reason's contribution in a logistic regression of
 the outcome. All other contributions and the usual log-odds form a fixed offset. A slope of 1 means
@@ -63,12 +63,13 @@ _SCOREBOARD: Final = "scoreboard"
 _COLUMNS: Final = [OUTCOME_INDEX[outcome] for outcome in REASON_OUTCOMES]
 _NEWTON_STEPS: Final = 50
 _GRID_ERRORS, _GRID_POINTS = 6, 121
-"""A grid around the slope, on which the slopes of resampled matches are found. The first number is
-the half-width of the grid in standard errors. The second number is the number of points."""
+"""The slopes of resampled matches are interpolated on a grid around the slope of all matches. The
+first number is the half-width of the grid in standard errors. The second is the number of
+points."""
 
 
 def log_odds_of_each(probabilities: Floats) -> Floats:
-    """Return the log-odds of each outcome against all others, with the argument's shape."""
+    """Return the log-odds of each outcome against all other outcomes."""
     odds: Floats = np.log(probabilities) - np.log1p(-probabilities)
     return odds
 
@@ -78,8 +79,8 @@ def parts_from_usual(
 ) -> tuple[dict[str, Floats], Floats]:
     """Return the contribution of each group to the log-odds, and the log-odds of the prediction.
 
-    The contribution of each group is ``(11,)``, and so are the log-odds of the prediction. The
-    contributions sum to the log-odds of the prediction minus the usual log-odds.
+    Each group's contribution and the prediction's log-odds have shape ``(11,)``. The contributions
+    sum to the log-odds of the prediction minus the usual log-odds.
     `attnlens.cricket.explain.claims.contributions_of` has the same groups.
     """
     past, names = len(window.past), [name for name in KNOWLEDGE if name != _SCOREBOARD]
@@ -102,12 +103,13 @@ class ReasonSample:
     """Sampled balls, and the contributions to the predictions for the balls.
 
     Attributes:
-        parts: for each group, the contributions to the log-odds of `REASON_OUTCOMES` ``(ball, 5)``.
-            A contribution is 0 if the group has no past ball, or if the player has no record.
-        odds: the log-odds of the predictions ``(ball, 5)``.
-        came: whether each of `REASON_OUTCOMES` occurred ``(ball, 5)``.
-        match: the index of each ball's match, counted from 0 ``(ball,)``.
-        kind: the kind of cricket of each ball ``(ball,)``.
+        parts: for each group, the contributions to the log-odds of `REASON_OUTCOMES`, with shape
+            ``(ball, 5)``. A contribution is 0 if the group has no past ball, or if the player has
+            no record.
+        odds: the log-odds of the predictions, with shape ``(ball, 5)``.
+        came: whether each of `REASON_OUTCOMES` occurred, with shape ``(ball, 5)``.
+        match: the index of each ball's match, counted from 0, with shape ``(ball,)``.
+        kind: the kind of cricket of each ball, with shape ``(ball,)``.
     """
 
     parts: dict[str, Floats]
@@ -151,7 +153,7 @@ def sample_reasons(held: HeldOut, balls: int, seed: int, report: Report = silent
 
 
 _KINDS: Final = (*KINDS[:2], "women's")
-"""The kinds of match in the rows. Women's internationals and women's leagues are one kind here."""
+"""The kinds of match that have rows. Women's internationals and women's leagues form one kind."""
 
 
 def slope_of(
@@ -160,14 +162,15 @@ def slope_of(
     """Return the slope of the outcome on a group's contribution, and the slope's 95% interval.
 
     The logistic regression has one coefficient and no intercept: the log-odds of the outcome are
-    ``odds - part + slope * part``. For the interval, whole matches are resampled. In each resample,
-    the derivative of the log-likelihood is 0 at the slope. Interpolation on a grid finds the slope.
+    ``odds - part + slope * part``. For the interval, whole matches are resampled. The slope of a
+    resample is the point at which the derivative of the log-likelihood is 0. This point is found by
+    interpolation on a grid.
 
     Args:
-        came: whether the outcome occurred ``(row,)``.
-        part: the contribution of the group ``(row,)``.
-        odds: the log-odds of the prediction ``(row,)``, which include the contribution.
-        match: the index of each row's match ``(row,)``.
+        came: whether the outcome occurred, with shape ``(row,)``.
+        part: the contribution of the group, with shape ``(row,)``.
+        odds: the log-odds of the prediction, including the contribution, with shape ``(row,)``.
+        match: the index of each row's match, with shape ``(row,)``.
 
     Returns:
         The slope and its interval, or ``None`` if all contributions are 0. The interval is ``None``
@@ -180,10 +183,7 @@ def slope_of(
     match = np.unique(match[rows], return_inverse=True)[1].astype(np.int64)
 
     def score(slope: float) -> tuple[Floats, float]:
-        """Return the score of each match ``(match,)``, and the Fisher information of all rows.
-
-        The score of a match is the derivative of the log-likelihood of its rows.
-        """
+        """Return the derivative of each match's log-likelihood, and the Fisher information."""
         expected = 1 / (1 + np.exp(-(offset + slope * part)))
         information = float((part**2 * expected * (1 - expected)).sum())
         by_match: Floats = np.bincount(match, part * (came - expected)).astype(float)
@@ -258,8 +258,8 @@ def calibration_file(path: str, sha256: str) -> Json:
     """Read the calibration file to which slopes will be added.
 
     Raises:
-        InputError: ``path`` is not a calibration file, or is the calibration of a checkpoint whose
-            digest is not ``sha256``.
+        InputError: ``path`` is not a calibration file. The error is also raised if the digest of
+            the calibrated checkpoint differs from the argument ``sha256``.
     """
     try:
         table: Json = json.loads(Path(path).read_bytes())

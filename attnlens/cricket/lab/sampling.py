@@ -99,15 +99,15 @@ def sample_balls(innings: Sequence[E], balls: int, seed: int) -> list[tuple[E, l
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeadSample:
-    """Sampled balls, in batches with a few queries for each innings. A row is a sampled ball.
+    """Batches of innings. The queries of an innings are its sampled balls. A row is a sampled ball.
 
     Attributes:
-        sampled: for each batch, a mask ``(innings, query)`` that is true for the queries that are
+        sampled: for each batch, a mask with shape ``(innings, query)``. The mask is true for
             sampled balls and false for padding.
-        outcomes: the actual outcome of each row ``(row,)``.
-        matches: the id of each row's match ``(row,)``.
-        places: for each row, the position of the innings in the match and of the ball in the
-            innings, both counted from 1.
+        outcomes: the actual outcome of each row, with shape ``(row,)``.
+        matches: the id of each row's match, with shape ``(row,)``.
+        places: for each row, the innings number and the ball's position in the innings. Both are
+            counted from 1.
     """
 
     batches: tuple[Batch, ...]
@@ -143,9 +143,10 @@ def batches_of(chosen: Sequence[tuple[Encoded, list[int]]]) -> HeadSample:
 
 
 def of_each(value: Any, rows: Tensor) -> Any:
-    """From every tensor ``(innings, ball, ...)`` in ``value``, select some balls of each innings.
+    """Select some balls of each innings, from every tensor in ``value``.
 
-    ``rows`` has the positions of the selected balls ``(innings, query)``.
+    The tensors have shape ``(innings, ball, ...)``. ``rows`` has shape ``(innings, query)`` and
+    contains the positions of the selected balls.
     """
     return mapped(value, lambda tensor: tensor[torch.arange(len(rows))[:, None], rows])
 
@@ -154,8 +155,8 @@ def encoded_past(model: FullModel, sample: HeadSample) -> list[tuple[Tensor, Ten
     """Encode the past balls of each batch. Interventions on heads do not change the vectors.
 
     Returns:
-        For each batch, the vectors of the balls ``(innings, ball, hidden_dim)`` and of the overs
-        ``(innings, over, hidden_dim)``.
+        For each batch, two tensors. The vectors of balls have shape ``(innings, ball,
+        hidden_dim)``. The vectors of overs have shape ``(innings, over, hidden_dim)``.
     """
     parts = []
     with torch.no_grad():
@@ -176,7 +177,7 @@ def probabilities(
     past: Sequence[tuple[Tensor, Tensor]],
     hook: Hook = lambda _: nullcontext(),
 ) -> Floats:
-    """Return the outcome probabilities of every sampled ball, ``(row, outcome)``.
+    """Return every sampled ball's outcome probabilities, with shape ``(row, outcome)``.
 
     ``past`` is the result of `encoded_past` for the same model and sample. The forward pass of
     batch ``n`` runs inside the context manager ``hook(n)``.
@@ -191,7 +192,7 @@ def probabilities(
 
 
 def log_probabilities(model: FullModel, arrays: InningsArrays, *, past: bool = True) -> Floats:
-    """Return the log-probabilities ``(ball, outcome)`` of an innings.
+    """Return the log-probabilities of an innings, with shape ``(ball, outcome)``.
 
     If ``past`` is false, all past balls are hidden.
     """
@@ -209,14 +210,14 @@ def log_probabilities(model: FullModel, arrays: InningsArrays, *, past: bool = T
 def scrambled_probabilities(
     model: FullModel, arrays: InningsArrays, positions: Sequence[int], orders: Sequence[Integers]
 ) -> Floats:
-    """Return the probabilities ``(ball, order, outcome)`` of balls with a scrambled past.
+    """Predict balls from scrambled pasts. The result has shape ``(ball, order, outcome)``.
 
     Args:
         positions: the positions of the balls in the innings, counted from 0; each ball must have
             past balls.
-        orders: for each ball, permutations of its past balls ``(order, past)``. Every ball has the
-            same number of permutations. In a permutation ``order``, past ball ``j`` gets the
-            outcome of past ball ``order[j]``.
+        orders: for each ball, permutations of the past balls, with shape ``(order, past)``. Every
+            ball has the same number of permutations. In a permutation ``order``, past ball ``j``
+            gets the outcome of past ball ``order[j]``.
     """
     each = len(orders[0]) if len(orders) else 0
     step = max(1, _ROWS_PER_BATCH // max(each, 1))
@@ -311,5 +312,5 @@ def wider_sample(
 
 
 def permutations(generator: np.random.Generator, count: int) -> NDArray[np.int64]:
-    """Return `SCRAMBLES` random permutations of ``count`` past balls ``(SCRAMBLES, count)``."""
+    """Return random permutations of ``count`` past balls, with shape ``(SCRAMBLES, count)``."""
     return np.stack([generator.permutation(count) for _ in range(SCRAMBLES)])

@@ -347,15 +347,15 @@ def save_simulated(
     temporary name until all matches are written.
 
     Args:
-        seeds: the seeds of the matches, which are at least 0.
-        file_format: ``csv2`` or ``json``; by default, the ending of ``out`` decides the format, and
-            .zip means ``csv2``.
+        seeds: the seeds of the matches. Each seed is at least 0.
+        file_format: ``csv2`` or ``json``. The default depends on the suffix of ``out``, and is
+            ``csv2`` for a .zip archive.
         report: a function that is called after each match with the number of matches so far.
 
     Raises:
-        InputError: ``out`` cannot be written, or ends in an unknown suffix, or ends in a suffix
-            that does not fit ``file_format``. The error is also raised if several matches were
-            requested for a .csv or .json file.
+        InputError: ``out`` cannot be written, has an unknown suffix, or has a suffix that does not
+            fit ``file_format``. The error is also raised if several matches were requested for a
+            .csv or .json file.
     """
     path = Path(out)
     suffix = path.suffix.lower()

@@ -144,7 +144,7 @@ def _same(before: Findings, after: Findings) -> dict[str, list[bool]]:
 def window_of(
     predictor: TrainedPredictor, match: Match, number: int, balls_left: int
 ) -> BallWindow:
-    """Return the window of the ball after which ``balls_left`` balls remain in the innings."""
+    """Return the window of a ball. ``balls_left`` balls of the innings come after this ball."""
     side = next(side for side in match.innings if side.number == number)
     arrays = encode_innings(match, side, predictor.ratings, predictor.base)
     return cut_window(match, side, arrays, len(side.deliveries) - balls_left)

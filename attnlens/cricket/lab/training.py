@@ -64,7 +64,7 @@ _NO_VALIDATION = (
 R = TypeVar("R", bound=Schedule)
 KINDS: Final = ("int", "float")
 _FIXED: Final = ("outcomes", "happened", "features", "context", "tokens")
-"""The sizes that are determined by the model's features and tokens, and so cannot be set."""
+"""Users cannot set these sizes, because the model's features and tokens determine the sizes."""
 
 _MAX_SIZE: Final = 4096
 _MAX_VALUE: Final = 1e9
@@ -106,7 +106,7 @@ class ModelKind(Generic[R]):
 def recipe_and_sizes(
     kind: ModelKind[R], words: Sequence[str], overrides: Mapping[str, float]
 ) -> tuple[R, dict[str, Any]]:
-    """Parse settings. Return the hyperparameters, and the sizes that the settings contain.
+    """Parse settings. Return the hyperparameters and the explicitly set model sizes.
 
     Args:
         words: the settings, such as ``learning_rate=0.001`` or ``heads.medium=8``.
@@ -167,8 +167,8 @@ class TrainingPlan:
             encoder-decoder.
         teacher: ``boosted_trees``, or ``None`` for no teacher; only the predictor of balls can have
             a teacher.
-        head_balls: the sample size for naming the predictor's heads. Three times as many balls are
-            used to measure the effects of hiding a ball.
+        head_balls: the sample size for naming the predictor's heads. The sample for the effects of
+            hiding a ball is three times as large.
     """
 
     train_until: datetime.date | None = None
@@ -346,8 +346,8 @@ def _begun(
 def split_matches(matches: Sequence[Match], plan: TrainingPlan, source: str) -> DateSplit:
     """Split matches by date into training and validation.
 
-    If the plan has a last day that is later than the last match, the day of the last match is used.
-    Otherwise the checkpoint's card would state a day that is too late.
+    If a last day in the plan is later than the last match, that day is replaced by the day of the
+    last match. The checkpoint's card then states the correct day.
 
     Raises:
         InputError: the days of the plan are in the wrong order, or there are no matches for
@@ -426,6 +426,7 @@ def _report_written(out: str | os.PathLike[str], report: Report) -> None:
 def use_threads(count: int | None, among: int) -> None:
     """Set the number of torch's threads.
 
-    By default, each of the ``among`` processes gets an equal share of the machine's cores.
+    By default, a process uses as many threads as the machine's cores divided by ``among``, which is
+    the number of processes.
     """
     torch.set_num_threads(count or max(1, (os.cpu_count() or 1) // among))

@@ -158,12 +158,13 @@ class Schedule:
     """The hyperparameters that all models have.
 
     Attributes:
-        warm_up: the number of steps in which the learning rate rises, before it falls along a
-            cosine.
+        warm_up: the number of steps in which the learning rate rises. In later steps, the learning
+            rate falls along a cosine.
         final: the learning rate of the last step, as a share of ``learning_rate``.
         clip: the largest norm of the gradient; a larger gradient is scaled down to this norm.
         average: the decay of the moving average of the weights.
-        patience: the run stops after ``patience`` epochs without a new lowest validation loss.
+        patience: the run stops after this number of epochs without a decrease of the lowest
+            validation loss.
     """
 
     epochs: int = 8
@@ -236,8 +237,8 @@ class TrainingSet(ABC, Generic[M, T]):
     ) -> Tensor:
         """Return the loss of a batch, summed over its units.
 
-        In training, ``generator`` chooses the inputs that are hidden at random. In validation,
-        ``generator`` is ``None``, and nothing is hidden.
+        In training, inputs are hidden at random, using ``generator``. In validation, ``generator``
+        is ``None`` and no inputs are hidden.
         """
 
     def batches(self, generator: np.random.Generator) -> list[list[int]]:
@@ -277,7 +278,7 @@ class TrainedModel(Generic[M]):
 
 
 def decay_groups(model: nn.Module, weight_decay: float) -> list[ParameterGroup]:
-    """Divide the parameters of a model into those with weight decay and those without.
+    """Divide the parameters of a model into two groups: with and without weight decay.
 
     Matrices have weight decay. Vectors, norms, bias tables and embeddings have no weight decay.
     """
@@ -294,7 +295,7 @@ def decay_groups(model: nn.Module, weight_decay: float) -> list[ParameterGroup]:
 
 
 class WeightAverage:
-    """A moving average of a model's weights, corrected for the start at zero."""
+    """A moving average of a model's weights. The average is corrected for its start at zero."""
 
     def __init__(self, model: nn.Module, decay: float) -> None:
         self.decay = decay
@@ -321,7 +322,7 @@ class RunState(Generic[M]):
     Attributes:
         model: the model after the last training step.
         average: the moving average of the weights.
-        best_model: the averaged model that had the lowest loss so far.
+        best_model: the model with the averaged weights that have had the lowest loss so far.
         best: the loss of ``best_model``, in nats per unit.
         seconds: the training time so far, including the time before the run was resumed.
     """
@@ -379,7 +380,7 @@ class RunState(Generic[M]):
             )
 
     def go_on(self, path: Path, recipe: Schedule, mark: str) -> None:
-        """Load the saved state of a run to resume the run. `saved_run` documents the errors."""
+        """Load the saved state of a run. `saved_run` documents the errors."""
         saved = saved_run(path, recipe, mark)
         try:
             for name in _PARTS:
@@ -397,8 +398,8 @@ def saved_run(path: Path, recipe: Schedule, mark: str) -> dict[str, Any]:
     """Read the saved state of a run.
 
     Raises:
-        CheckpointError: the file is not the state of a run, or is the state of a run with different
-            hyperparameters or a different mark.
+        CheckpointError: the file is not the saved state of a run. The error is also raised if the
+            saved run has different hyperparameters or a different mark.
     """
     try:
         saved = dict(torch.load(path, map_location="cpu", weights_only=True))

@@ -56,8 +56,8 @@ _REWEIGHTINGS: Final = 3
 
 
 WinRows = dict[str, Floats]
-"""Named columns ``(rows,)``. Each row is the state of a match before one ball. Only matches with a
-winner or a tie are included. Without such matches, the dict is empty. These are the columns:
+"""Named columns, with shape ``(rows,)``. Each row is the state of a match before one ball. Only
+matches with a winner or a tie are included. These are the columns:
 
 - ``chase``: 1 if the side bats second, 0 otherwise.
 - ``score``, ``left``, ``wickets``: the runs so far, the legal balls left and the wickets in hand.
@@ -123,7 +123,7 @@ def fit_win(
 ) -> WinModel | None:
     """Fit the win model on all rows.
 
-    The result is ``None`` if the rows include no first innings or no chase.
+    If the rows lack first innings or chases, the result is ``None``.
     """
     second = rows["chase"] > 0 if rows else np.zeros(0, bool)
     if second.all() or not second.any():
@@ -178,7 +178,7 @@ def refit_win(
     """Refit the win model on the matches up to a day, and return the predictor with this model.
 
     Raises:
-        InputError: the matches with a winner or a tie include no first innings or no chase.
+        InputError: the matches with a winner or a tie lack first innings or chases.
     """
     fitted = [
         match
@@ -255,18 +255,19 @@ _MIN_CHASES: Final = 20
 
 
 MatchRows = dict[str, NDArray[Any]]
-"""Named columns ``(matches,)``, with one row for each evaluated match. These are the columns:
+"""Named columns with shape ``(matches,)``. Each row is an evaluated match. These are the columns:
 
 - ``kind``: the kind of match.
 - ``jump``: the change of the win probability from the end of the first innings to the start of the
-  chase. ``jump`` is NaN if the target was revised or one of the innings has no win probability.
+  chase. ``jump`` is NaN if the target was revised. ``jump`` is also NaN if one of the innings has
+  no win probability.
 - ``moves``: the absolute change of the win probability from the end of a ball to the start of the
   next ball, summed over both innings.
 """
 
 
 def kind_of(match: Match) -> str:
-    """Return the kind of a match, which is used as the name of a table row."""
+    """Return the kind of a match, for use as the name of a table row."""
     if competition_of(match) == _IPL:
         return "IPL"
     names = {0: KINDS[0], 1: "other leagues"}
@@ -278,7 +279,7 @@ def evaluate_states(held: HeldOut, report: Report = silent) -> tuple[WinRows, Ma
 
     Returns:
         The states before every ball, and the matches. Only evaluated matches that have a winner or
-        a tie are included. The states have two columns in addition to those of `WinRows`.
+        a tie are included. The states have all columns of `WinRows`, and two further columns.
         ``probability`` is the win probability of the batting side. ``in_range`` is 1 if the total
         of a first innings was in the projected range, 0 if the total was outside, and NaN in a
         chase.
@@ -333,10 +334,10 @@ def win_evaluation(held: HeldOut, baselines: Sequence[str], report: Report = sil
     - ``jump``: the mean absolute change of the win probability between the innings.
     - ``moves``: the absolute change of the win probability from the end of a ball to the start of
       the next ball, summed over an innings. The sums are averaged over all innings.
-    - ``slope``: the slope of a logistic regression of results on predicted log-odds, at the start
-      of the chase, for the side that batted first.
-    - ``excess``: the mean win probability at the start of the chase minus the share of wins, for
-      the side that batted first.
+    - ``slope``: the slope of a logistic regression of results on predicted log-odds. Results and
+      predictions are for the side that batted first, at the start of the chase.
+    - ``excess``: for the side that batted first, the mean win probability at the start of the chase
+      minus the share of wins.
 
     Args:
         baselines: the names of the baselines: ``logistic``, ``boosted_trees``, or both.
@@ -384,8 +385,9 @@ def state_models(
         names: the names of the baselines: ``logistic``, ``boosted_trees``, or both.
 
     Returns:
-        Two dicts. The first dict maps each fitted baseline to probabilities. The second dict has
-        the reasons why other baselines could not be fitted.
+        Two dicts. The first dict maps the name of each fitted baseline to the predicted
+        probabilities. The second dict maps the name of each other baseline to the reason why the
+        baseline could not be fitted.
     """
     train_ids = match_ids(held, None, last_weights_day(held))
     reason = why_not(held, train_ids)

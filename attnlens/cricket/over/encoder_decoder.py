@@ -105,9 +105,9 @@ class HistoryEncoder(nn.Module):
     def forward(self, history: Tensor, padded: Tensor) -> Tensor:
         """Encode the past balls ``(batch, balls, features)`` as the memory ``(batch, balls, d)``.
 
-        The mask ``padded`` ``(batch, balls)`` is true for padding. Positions are counted backwards
-        from the most recent ball, which is last. A position that is padding in every row of the
-        batch can therefore be removed.
+        The mask ``padded`` has the shape ``(batch, balls)`` and is true for padding. The most
+        recent ball comes last. Positions are counted backwards from the last ball, so the padding
+        that all rows share can be removed.
         """
         places = self.P[len(self.P) - history.shape[-2] :]
         h_0 = self.dropout(history @ self.W_in * math.sqrt(self.d) + places)

@@ -92,7 +92,7 @@ def fewer_balls(innings: Innings) -> int | None:
 
 
 def token_words(tokens: Sequence[int], balls: int | None = None) -> list[str]:
-    """Convert token numbers to strings. Stop after ``<end>`` or after ``balls`` legal balls."""
+    """Convert token numbers to strings, and stop after ``<end>`` or ``balls`` legal deliveries."""
     words: list[str] = []
     for word in (TOKENS[number] for number in tokens):
         ended = _END_TOKEN in words or (word != _END_TOKEN and sum(map(legal, words)) == balls)
@@ -124,7 +124,7 @@ CONTEXT_FEATURES: Final[tuple[str, ...]] = (
 """The 20 features of the match at the start of the over."""
 
 _BY_OVER: Final = slice(12, 16)
-"""The columns, except ``overs_ago``, that depend on the over being forecast."""
+"""The columns that depend on the forecast over. The column ``overs_ago`` is not included."""
 
 _OVERS_AGO: Final = 2
 _RUNS: Final = np.array([0, 1, 2, 3, 4, 5, 6, 0, 1, 1, 1], np.float32)
@@ -135,16 +135,16 @@ _MIN_BOWLERS: Final = 5
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OverArrays:
-    """The overs of one innings as arrays, with ``n`` balls and ``m`` overs.
+    """Arrays that describe one innings of ``n`` balls and ``m`` overs.
 
     Attributes:
         past_features: the `PAST_FEATURES` of every ball ``(n, 18)``. Features that depend on the
-            over being forecast are 0.
+            forecast over are 0.
         batter, bowler: for each ball, the player's number within the innings ``(n,)``.
         ball_over: the over number of each ball, as in the file ``(n,)``.
         legal: whether each ball was legal ``(n,)``.
-        base: outcome log-probabilities ``(n, 11)``, computed from the scoreboard alone.
-        outcome: the class number of each ball's outcome ``(n,)``; -1 for an unbowled ball.
+        base: the log-probabilities of the outcomes, from only the scoreboard, ``(n, 11)``.
+        outcome: the class number of each ball's outcome ``(n,)``; -1 for a ball without an outcome.
         over: the over numbers, as in the file ``(m,)``.
         start: the number of balls before each over ``(m,)``.
         pair: the striker and the non-striker at the start of each over ``(m, 2)``; -1 for an
@@ -202,8 +202,7 @@ def encode_overs(
 ) -> OverArrays:
     """Return the arrays for every over of an innings, or only for one over.
 
-    If ``over`` is given, the arrays describe only that over. An over that is not yet bowled is also
-    allowed.
+    If ``over`` is given, the arrays describe only that over, which may be an over in the future.
     """
     deliveries = innings.deliveries
     quota = quota_of(match, innings)
@@ -350,7 +349,7 @@ class OverBatch:
         history: the past balls, oldest first ``(overs, balls, features)``.
         padded: true for a position without a ball ``(overs, balls)``.
         context: ``(overs, context)``.
-        inputs: the token before each position, starting with ``<start>`` ``(overs, positions)``.
+        inputs: ``<start>``, then ``targets`` without the last column ``(overs, positions)``.
         targets: the tokens of the over, then ``<end>``, then padding ``(overs, positions)``. An
             over that is longer than the model's maximum length is truncated.
     """

@@ -1,8 +1,8 @@
 """Forecast the next over with the trained encoder-decoder, and report its cross-attention.
 
-A token does not fully determine the runs of its delivery. In a sampled over, the runs of each token
-are therefore drawn from that token's distribution of runs in the training data. A sampled over
-stops early if the target is reached or if no batter is left. See docs/over.md.
+A token does not fully determine the runs of its delivery. The runs of a sampled delivery are drawn
+from the training deliveries with the same token. A sampled over stops early if the target is
+reached or if no batter is left. See docs/over.md.
 """
 
 from __future__ import annotations
@@ -120,10 +120,10 @@ def find_over(match: Match, over: int | str, innings: int | None = None) -> Over
 
     Args:
         over: the over's number in the file, ``last``, ``next``, or a name such as ``2:12`` (innings
-            2, over 12). ``next`` means the over in progress, or the next unbowled over if no over
-            is in progress.
-        innings: the innings, counted from 1. The default is the last innings for ``next``, and
-            otherwise 1.
+            2, over 12). ``next`` is the over in progress. Between overs, ``next`` is the coming
+            over.
+        innings: the innings, counted from 1. If ``over`` is ``next``, the default is the last
+            innings. For other overs, the default is 1.
 
     Raises:
         BallNotFoundError: the match does not have the over or the innings, the name is invalid, or
@@ -265,7 +265,7 @@ class CrossAttention:
         balls: the balls at the remaining positions.
         weights: the attention weights, averaged over the heads, ``(token, position)``.
         by_head: the attention weights of each head, ``(head, token, position)``.
-        effects_nats: the change in each token's forecast if one ball is hidden, ``(token, ball)``.
+        effects_nats: the change of a token's forecast when one ball is hidden, ``(token, ball)``.
     """
 
     tokens: list[str]
@@ -332,7 +332,7 @@ class NextOver:
 
 
 def choice_of(temperature: float | None, top_k: int | None) -> Choice:
-    """Return a `Choice` that is greedy unless a temperature or a top-k is given."""
+    """Return a greedy `Choice`, or a sampling `Choice` if either argument is given."""
     sampled = temperature is not None or top_k is not None
     return Choice(not sampled, 1.0 if temperature is None else temperature, top_k)
 
@@ -433,8 +433,9 @@ def _read(model: OverModel, batch: OverBatch, inputs: Tensor) -> tuple[Floats, F
     """Return next-token probabilities and the cross-attention, from one forward pass.
 
     Returns:
-        The probabilities for the generated over and for the bowled over ``(2, positions, token)``.
-        The cross-attention of the generated over ``(head, position, ball)``.
+        Two arrays. The first array contains the probabilities for the generated over and the bowled
+        over, with shape ``(2, position, token)``. The second array contains the cross-attention for
+        the generated over, with shape ``(head, position, ball)``.
     """
     places = max(inputs.shape[1], batch.inputs.shape[1])
     both = torch.cat(
@@ -456,9 +457,9 @@ def _read(model: OverModel, batch: OverBatch, inputs: Tensor) -> tuple[Floats, F
 
 
 def single_effects(model: OverModel, batch: OverBatch, inputs: Tensor) -> Floats:
-    """Return how much hiding each past ball changes the forecast of each token.
+    """Return how much each token's forecast changes when one past ball is hidden.
 
-    The changes ``(position, ball)`` are in nats.
+    The result has the shape ``(position, ball)``. The unit is nats.
     """
     hidden = torch.eye(batch.history.shape[1], dtype=torch.bool)
     chances = []
@@ -540,7 +541,7 @@ class TrainedOvers(Trained):
 
     @property
     def token_runs(self) -> NDArray[np.float64]:
-        """Each token's distribution of runs in the training data, ``(24, 9)``."""
+        """The distribution of runs for each token in the training data, with shape ``(24, 9)``."""
         return np.array(self.card["token_runs"], dtype=float)
 
 
@@ -641,10 +642,10 @@ class SampledOvers:
 
 
 def token_runs(matches: Sequence[Match]) -> NDArray[np.float64]:
-    """Return each token's distribution of runs, ``(24, 9)``.
+    """Return the distribution of runs for each token, with shape ``(24, 9)``.
 
-    Column ``k`` has the share of deliveries with ``k`` runs. The last column includes larger
-    numbers.
+    Column ``k`` has the share of deliveries with ``k`` runs. The last column also counts deliveries
+    with more than 8 runs.
     """
     counts = np.zeros((len(TOKENS), MAX_RUNS + 1))
     for side in (side for match in matches for side in match.innings if not side.super_over):

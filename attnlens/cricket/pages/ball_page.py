@@ -70,7 +70,7 @@ from attnlens.render.text_terminal import VERDICTS
 _NAMES: Final = {outcome: names.label for outcome, names in OUTCOME_NAMES.items()}
 
 _MIN_BAR_PROB: Final = 0.03
-"""Outcomes that have at least this probability are listed with a bar."""
+"""An outcome with at least this probability is listed with a bar."""
 
 MIN_COLOURED_POINTS: Final = 0.05
 _OUTCOME_COLUMNS: Final = 11
@@ -78,9 +78,8 @@ _PAGE_LINES, _PAGE_COLUMNS = 28, 78
 _SIZES: Final = (
     (3, 8, 4), (3, 7, 4), (2, 7, 4), (2, 6, 4), (1, 6, 4), (1, 6, 3), (1, 5, 4), (1, 5, 2),
 )  # fmt: skip
-"""The numbers of hidden sets, of lines of the attention strip, and of reasons.
-
-The page uses the first combination that fits on one screen.
+"""Maximum numbers of hidden sets, of lines of the attention strip, and of reasons. The page uses
+the first entry that makes the page fit on one screen.
 """
 
 _BORDERLINE: Final = "borderline"
@@ -89,12 +88,12 @@ _HIDDEN_COLUMNS: Final = ("balls", "change", "control_range")
 _MAX_HIDDEN_SETS, _VERDICT_COLUMNS, _MIN_NAME_COLUMNS = 3, 12, 12
 
 _MARKS: Final = tuple(zip((*MARKED_RATIOS, 0.0), ("↑↑", "↑", "", "↓", "↓↓"), strict=True))
-"""Marks for outcomes, each with the smallest ratio to the usual probability that gets the mark."""
+"""For each mark, the smallest ratio of the probability to the usual one that gets the mark."""
 
 _MARK_WORDS: Final = {"↑": "above it", "↓": "below it", "↑↑": "twice it", "↓↓": "half of it"}
 
 _MIN_REASON_POINTS, _MAX_REASONS = 0.3, 4
-"""The smallest number of points of a group that has its own line, and the maximum of such lines."""
+"""The minimum points for a line about a group, and the maximum number of these lines."""
 
 _MIN_PARTNERSHIP_RUNS: Final = 30
 _MIN_BAR_COLUMNS, _BAR_COLUMNS = 12, 24
@@ -107,15 +106,15 @@ _HEAD_WORDS: Final = "Head rows: name, and share of the past balls' effect."
 _NAME_COLUMNS = 16
 _HEADER_LINES: Final = 3
 _MIN_WIDE_BALLS: Final = 24
-"""If fewer past balls would fit in cells of two columns, the cells have one column."""
+"""Cells are two columns wide if at least this number of balls fits, otherwise one column."""
 
 _MAX_ATTENDED: Final = 2
 _MIN_EFFECT_POINTS: Final = 0.2
-"""The smallest effect of one ball, in percentage points, for which a sign is shown."""
+"""The smallest effect of a ball, in percentage points, that is shown as ▲ or ▼ instead of ``·``."""
 
 
 class BallLabels:
-    """The past balls with their indices as keys, and the short names of their players."""
+    """A dictionary from indices to past balls, and the short names of the players."""
 
     def __init__(self, explanation: Explanation) -> None:
         ball = explanation.ball
@@ -140,7 +139,7 @@ def _style(ball: PastBall) -> str:
 
 
 class AttentionRow(NamedTuple):
-    """A row of the attention strip: a label, and the share of each past ball, ``(ball,)``."""
+    """A row of the attention strip: a label, and each past ball's share of the attention."""
 
     label: str
     weights: Sequence[float]
@@ -150,9 +149,9 @@ def leading_rows(explanation: Explanation, heads: int) -> list[AttentionRow]:
     """Return the rows of the attention strip, for all heads together and for the main heads.
 
     The first row is the attention over all heads. The next rows are the heads with the largest
-    effects. Every row covers the balls of the medium scale. A head's row shows how the head divides
-    its attention among past balls, and its label has the head's share of their effect. The long
-    scale is left out, because its keys are overs.
+    effects. Every row covers the balls of the medium scale. The row of a head shows how this head
+    divides its attention among past balls. The label contains ``carries``, the head's share of the
+    past balls' effect. Heads of the long scale are left out, because their keys are overs.
     """
     balls = explanation.across_balls.medium.balls
     attention = {past.index: past.attention for past in explanation.past_balls}
@@ -186,7 +185,7 @@ _SEES: Final[Mapping[str, str]] = {
 
 
 def head_label(scale: str, key: str, head: HeadAttention) -> str:
-    """Return a head's short name and its share of the effect, such as ``batter 46%``."""
+    """Return the short name and the ``carries`` of a head, such as ``batter 46%``."""
     name = f"{scale} {key.split('_')[1]}"
     if scale == "whole" and head.started_as is not None:
         name = _SEES.get(head.started_as, head.started_as.replace("_", " "))
@@ -233,7 +232,7 @@ def _ball_figures(ball: PastBall, unit: str) -> str:
 
 
 def single_effects(explanation: Explanation) -> dict[int, float]:
-    """Return the points that each past ball adds, with the indices of the balls as keys."""
+    """Return a dictionary from the index of each past ball to the points that the ball adds."""
     return {
         past.index: past.effect_points
         for past in explanation.past_balls
@@ -253,9 +252,9 @@ def add_strip(
     """Add the attention strip. Each row is a line of shaded cells, with gaps between overs.
 
     Args:
-        inner: the heat map. Each of its balls is a cell.
-        effects: the points that each ball adds to ``outcome``, by index. The effects become a line
-            of signs.
+        inner: the heat map. Each ball of the heat map is a cell. effects: a dictionary from the
+            index of each ball to the points that the ball adds to ``outcome``. The points are shown
+            as a line of signs.
         outcome: the explained outcome, for the heading.
     """
     window = [labels.by_index[index] for index in inner.balls if index in labels.by_index]
@@ -338,9 +337,9 @@ def add_outcome_bars(
 
     Args:
         rows: for each outcome, the name, a probability for comparison, and the probability.
-        headings: the headings of these two probabilities.
-        chosen, actual: the outcome to mark, and the actual outcome.
-        meaning: the meaning of the mark.
+        headings: the column headings of the two probabilities. chosen: the outcome to mark with ◂.
+            actual: the actual outcome, which is marked with ●. meaning: the text that explains the
+            mark ◂.
     """
     room = max(0, page.width - _OUTCOME_COLUMNS - 26)
     with_bars = [row for row in rows if row[0] in (chosen, actual) or max(row[1:]) >= _MIN_BAR_PROB]
@@ -380,10 +379,9 @@ class HiddenSet:
         balls: the name of the set.
         change: the outcome's probability before and after hiding, such as ``8.1 → 6.7%``.
         control_range: the median and the range of the probability when other sets of the same size
-            are hidden. Empty without such sets.
-        sign, words: the verdict.
-        style: the style of the words.
-        claim: the index of the claim in the explanation. ``None`` for the heading.
+            are hidden. Empty if there are no such sets.
+        sign, words, style: the verdict as a sign and as words, and the style of the words. claim:
+            the index of the claim in the explanation. ``None`` for the row with the headings.
     """
 
     balls: str
@@ -405,14 +403,14 @@ class BallPage:
             innings.
         cautions, remarks: the notes at the top, and the notes at the end.
         headline: a sentence that compares the explained outcome's probability with the usual one.
-        chances: for each outcome, a text with the name and the probability, the sign of a
-            difference from usual, and whether the outcome is the explained one.
+        chances: for each listed outcome, the text (name and probability), the sign (such as ↑ for
+            above usual), and whether this outcome is explained.
         usual_words: the meaning of "usual" and of the signs on this page.
         outcome: the name of the explained outcome.
         attended: the balls that have the most attention, and the ball with the largest effect.
         hidden: the effects of hiding sets of past balls.
         reasons: the groups of inputs that are shown as reasons, each with the points that it adds.
-        excluded: lines about groups that are not reasons because of miscalibration.
+        excluded: lines about groups that are not shown as reasons, because they are miscalibrated.
         came: sentences about the result of the ball and the win probability.
     """
 
@@ -505,7 +503,7 @@ def came_line(explanation: Explanation, names: Mapping[str, str]) -> Sentence | 
 
 
 def is_borderline(claim: Evidence) -> bool:
-    """Return whether an effect is outside the range of the control sets, but not significant."""
+    """Return whether an effect is outside the control sets' 95% range, but not significant."""
     if claim.controls is None or claim.verdict != "not better than chance":
         return False
     return not claim.controls.low <= claim.top_change.after <= claim.controls.high
@@ -604,7 +602,6 @@ def _listed_outcomes(explanation: Explanation, outcome: str) -> list[tuple[str, 
 
 
 def _usual_words(signs: Collection[str]) -> str:
-    """Return a sentence with the meaning of "usual" and of the signs that are used."""
     meanings = [f"{sign} {words}" for sign, words in _MARK_WORDS.items() if sign in signs]
     return f"{USUAL_WORDS[:-1]}{'; ' * bool(meanings)}{', '.join(meanings)}."
 
@@ -648,7 +645,7 @@ def _with_record(explanation: Explanation, group: str, names: Mapping[str, str])
 
 
 def reason_lines(explanation: Explanation, labels: BallLabels, min_points: float) -> list[str]:
-    """Return a line for each group that is not a reason because of miscalibration."""
+    """Return a line for each group that is not shown as a reason, because it is miscalibrated."""
     holding = {group.group for group in explanation.contributions if group.holds}
     return [
         f"{group_words(explanation, group, labels.names)}: {signed_points(points, '−')}, included "
@@ -661,7 +658,7 @@ def reason_lines(explanation: Explanation, labels: BallLabels, min_points: float
 def add_reasons(
     page: Page, reasons: Sequence[tuple[str, float]], outcome: str, records: Sequence[str]
 ) -> None:
-    """Add bars for the reasons, and then the lines ``records``, if there are any reasons."""
+    """Add bars for the reasons, and then ``records`` as lines. Without reasons, add nothing."""
     if not reasons:
         return
     page.paragraph(f"Why P({outcome}) differs from usual (points)", "heading", 0)

@@ -29,7 +29,11 @@ _CLAIM_KINDS: Final = (
         "A head's most attended balls are hidden from that head only. Share: the effect, divided "
         "by the effect of hiding the same balls from the whole model.",
     ),
-    ("Claims about other inputs", "The input is hidden. For comparison, alternatives are hidden."),
+    (
+        "Claims about other inputs",
+        "The input is hidden. The effect is compared with the effects of hiding other players' "
+        "records or earlier scoreboards.",
+    ),
 )
 _MAX_HIDDEN_SETS: Final = 6
 _MAX_CHANGEABLE_BALLS: Final = 36
@@ -173,16 +177,12 @@ def _heads(document: Json) -> Iterator[Json]:
 
 
 def _ends(figures: Json, name: str) -> Sequence[float]:
-    """Return the ends of a figure's interval. Without an interval, return the figure twice."""
     value, ends = figures[name], figures[f"{name}_ci"]
     return (0.0, 0.0) if value is None else ends or (value, value)
 
 
 def _shade(share: float | None) -> tuple[float, float]:
-    """Return a share and its shade. A shade is a number from 0 to 1.
-
-    The shade grows with the square root of the share, so that small shares stay visible.
-    """
+    """Return a share and a shade from 0 to 1. The square root keeps small shares visible."""
     value = share or 0.0
     return value, min(1.0, value / _DARKEST_SHARE) ** 0.5
 
@@ -208,7 +208,7 @@ def _verdict(test: Json | None) -> str:
         return ""
     margin = test["margin_nats_ci"]
     if margin is None or margin[0] <= 0:
-        return "not shown to have more effect than hiding random balls"
+        return "no larger effect than hiding random balls was shown"
     if not test["supports"]:
-        return "more effect than hiding random balls, but on too few balls"
-    return "more effect than hiding random balls"
+        return "a larger effect than hiding random balls, but on too few balls"
+    return "a larger effect than hiding random balls"

@@ -34,15 +34,15 @@ from attnlens.render.page import WIDTH, frame_page, preformatted, render_page, r
 from attnlens.render.safe import clean
 
 WeightedBalls: TypeAlias = list[tuple[str, str, float]]
-"""For each ball that a head attended to: the label, the outcome and the attention weight."""
+"""The balls to which a head attended: label, outcome and attention weight."""
 
 _HeadLine: TypeAlias = tuple[str, str | None, HeadAttention, WeightedBalls]
-"""A head: the name, the restriction, the attention data, and the most attended balls."""
+"""A head: the name, the restriction (or ``None``), the attention, and the most attended balls."""
 
 _MAX_ATTENDED_BALLS: Final = 6
 _NARROW_WIDTH, _WIDTH = 9.0, 19.0
 _MAX_WIDE_BALLS: Final = 40
-"""With more balls, cells are narrow and unframed. Only the first ball of an over has a label."""
+"""A map with more balls than this has narrow cells without frames, and one label for each over."""
 
 _OUTCOME_STYLES: Final[Mapping[str, str]] = {"W": "wicket", "4": "boundary", "6": "boundary"}
 _BARE: Final = {outcome: words.removeprefix("a ") for outcome, words in OUTCOME_WORDS.items()}

@@ -48,8 +48,8 @@ _KNOWLEDGE_NAMES: Final[Mapping[str, str]] = {
 }
 _HOW_HEADS: Final = (
     "Share of the effect: the past balls are hidden from one head at a time, and each effect is "
-    "divided by the sum over all heads. A name in brackets comes from tests on many other balls, "
-    "where hiding the named balls from this head mattered."
+    "divided by the sum over all heads. Brackets contain a relation, such as same bowler: in tests "
+    "on many other balls, hiding the balls with this relation from the head mattered."
 )
 
 _MAX_CLAIM_BALLS: Final = 6

@@ -45,7 +45,8 @@ class Shape:
     Attributes:
         style: the name of the style that sets the colour. The name is a key of `_COLOURS` or a
             class in the page's style sheet.
-        text: the text that is drawn. For the styles ``ball`` (an area) and ``mark``, the tooltip.
+        text: the text that is drawn. For the styles ``ball`` (an area) and ``mark``, this is the
+            text of a tooltip.
         anchor: the part of the text that is at the point: ``start``, ``middle`` or ``end``.
         link: the address that opens when a reader selects a ball or a turning point.
     """
@@ -70,7 +71,7 @@ def score_of(side: InningsScore) -> str:
 
 
 def sides_of(story: MatchStory) -> str:
-    """Return the team names for a story with fewer than two innings, and otherwise ""."""
+    """Return the team names if the story has fewer than two innings, otherwise an empty text."""
     return "" if len(story.match.innings) > 1 else " v ".join(story.match.teams)
 
 
@@ -82,9 +83,8 @@ def innings_of(story: MatchStory) -> list[tuple[str, list[WinPoint]]]:
 
 
 def columns_of(story: MatchStory, room: int) -> Iterator[tuple[str, list[float], list[str]]]:
-    """Yield each innings as text columns: the name, the win probabilities and marks of the columns.
-
-    A mark is the number of a turning point, or a space.
+    """Yield each innings as text columns: its name, and a win probability and a mark for each
+    column. A mark is the number of a turning point, or a space.
 
     Args:
         room: the number of columns for all innings together.
@@ -219,7 +219,7 @@ def card(story: MatchStory) -> list[Shape]:
 
 
 def points_of(moment: Moment) -> str:
-    """Return the change of the win probability, such as ``+34 points``."""
+    """Return the change of the win probability as text, such as ``+34 points``."""
     return f"{round(100 * (moment.swing or 0)):+d} points".replace("-", "−")
 
 
@@ -281,11 +281,11 @@ _MIN_MOMENTS: Final = 4
 """A story with fewer moments than this is not shortened."""
 
 MARGIN, ROWS = 5, 4
-"""The number of columns left of the win probability chart, and the number of its rows."""
+"""The width of the win probability chart's left margin, and the number of the chart's rows."""
 
 _MAX_SURPRISES: Final = 2
 _MIN_LISTED_POINTS, _MAX_LISTED_GROUPS = 0.3, 2
-"""The smallest number of points of a group that is listed below a moment, and the most groups."""
+"""The minimum points of a group that is listed below a moment, and the maximum number of groups."""
 
 _MAX_PLAYERS: Final = 3
 _CURVE_SIZE: Final = (860, 300)
@@ -301,7 +301,7 @@ _SIGNS: Final = {
 _MARK_WORDS: Final = (
     "Do earlier balls or players' records explain a probability? ✓ yes, – not shown, ? unclear."
 )
-"""The meaning of the signs of `sign_of`."""
+"""The meaning of the signs that `sign_of` returns."""
 
 _GROUP_WORDS: Final = {
     "striker's record": "batter's record",
@@ -382,7 +382,7 @@ def notes_of(story: MatchStory) -> tuple[list[str], list[str]]:
 
 
 def chart(page: Page, story: MatchStory) -> None:
-    """Draw the win probability as filled columns. The numbers of the turning points are above."""
+    """Draw the win probability as filled columns. Turning points are numbered above the columns."""
     sides = list(columns_of(story, page.width - MARGIN))
     before = percent(story.win_probability[0].before)
     page.paragraph(f"{story.team} to win, %; before the match {before}", "heading", indent=0)
@@ -402,7 +402,7 @@ def _filled(chance: float, row: int) -> str:
 def sign_of(moment: Moment) -> tuple[str, str, str]:
     """Return the mark, the words and the style of a moment's verdict.
 
-    Supported claims that are too small to account for the swing get the mark "not shown".
+    A moment whose only supported claims have too small an effect gets the mark "not shown".
     """
     too_small = moment.verdict == "supported" and moment.finding is None
     return _SIGNS["not better than chance" if too_small else moment.verdict]
@@ -428,7 +428,7 @@ def _moment(page: Page, lead: Line, moment: Moment, *, reasons: bool) -> None:
 
 
 def moved_words(moment: Moment) -> str:
-    """Return a phrase with the expected change and the groups of inputs that affected it.
+    """Return a phrase with the expected change and the points of the groups of inputs.
 
     Example: ``expected change −0.7; relative to usual: batter's record −0.8, this over +0.4``.
     """
@@ -446,7 +446,7 @@ def _group(part: MovedBy) -> str:
 
 
 def moved_records(moment: Moment) -> list[str]:
-    """Return a line for each player's record among the groups in `moved_words`.
+    """Return a line about each player's record that `moved_words` mentions.
 
     Example: ``batter's record: a six on 8.9% of 812 balls to 2025-10-31``.
     """
@@ -476,9 +476,8 @@ def tested_words(story: MatchStory) -> str:
 
 
 def expected_of(story: MatchStory, max_rows: int) -> list[tuple[str, list[Tally]]]:
-    """Return the batters, bowlers and overs whose runs differ most from the expected runs.
-
-    The result has a list of rows for each of these three kinds. A kind without rows is left out.
+    """Return the batters, bowlers and overs whose runs differ most from the expected runs. Each of
+    the three kinds has a list of rows. A kind without rows is left out.
     """
     return [
         (kind, sorted(rows, key=lambda row: -abs(row.runs - row.expected_runs))[:max_rows])
@@ -488,7 +487,7 @@ def expected_of(story: MatchStory, max_rows: int) -> list[tuple[str, list[Tally]
 
 
 def added_of(story: MatchStory, max_rows: int) -> list[PlayerAdded]:
-    """Return the players who added most win probability, and the player who added least."""
+    """Return the players who added the most win probability, and the player who added the least."""
     players = story.players
     return list(players) if len(players) <= 2 * max_rows else [*players[:max_rows], *players[-1:]]
 
@@ -559,8 +558,7 @@ def render_story_markdown(story: MatchStory) -> str:
 def story_tables(story: MatchStory, fits: Callable[[Json], bool]) -> Json:
     """Return a story as tables. Numbers have three decimals.
 
-    All tables have the same limit of rows. The limit is the largest one for which ``fits`` returns
-    true.
+    Every table has at most the same number of rows: the largest number for which ``fits`` is true.
     """
     cuts = (_tables(shown_story(story), max_rows) for max_rows in range(_MAX_PROMPT_ROWS, -1, -1))
     tables = next(cuts)

@@ -43,7 +43,7 @@ from attnlens.render.safe import each_text, printable, visible_name
 from attnlens.render.text_terminal import VERDICTS
 
 _REFERENCE: Final = ("=", "for comparison", "reference")
-"""The sign, the words and the short name for the claim about the last balls."""
+"""The sign, the words and the style for the claim about the last balls."""
 
 _OUTCOME_SIGNS: Final[Mapping[str, str]] = {"0": "·", "wd": "w", "nb": "n", "bye": "b"}
 """The signs of the outcomes that are not shown by their code."""
@@ -59,9 +59,10 @@ REMARKS: Final = frozenset(
 CAVEAT: Final = (
     "An attention weight shows where the model looked, not whether the ball mattered. Hidden balls "
     "get no attention, but the scoreboard does not change. Effects are compared with the effects "
-    "of comparable balls: ✓ larger, – no larger, ✗ opposite (or clearly smaller), ? unclear (too "
-    "few or too small). Comparable balls are sets of the same size, adjusted for distance and "
-    "players, or similar balls of other innings. q: the p-value, corrected for all claims."
+    "of comparable balls: ✓ larger, – no larger, ✗ opposite (or clearly smaller), ? unclear (few "
+    "comparable balls, or a small effect). Comparable balls are sets of the same size, adjusted "
+    "for distance and players, or similar balls of other innings. q: the p-value, corrected for "
+    "all claims."
 )
 
 
@@ -121,7 +122,7 @@ def shown_story(story: MatchStory) -> MatchStory:
 
 
 def pieces(sentence: Sentence) -> Iterator[tuple[str, str | None]]:
-    """Yield the parts of a sentence: facts with their pointers, and other text with ``None``."""
+    """Yield the parts of a sentence: a fact with its pointer, or other text with ``None``."""
     rest = sentence.text
     for fact in sentence.facts:
         if not fact.text or fact.text not in rest:
@@ -141,9 +142,8 @@ def of(entries: Sequence[Any], outcome: str) -> Any:
 
 
 def contributions_to(explanation: Explanation, outcome: str) -> list[tuple[str, str, float]]:
-    """Return the name, the time and the points of each group. The time says when the group's values
-    became known. The points are relative to the usual probability. The group with the largest
-    effect is first.
+    """Return the name, the time (`Contribution.when`) and the points of each group of inputs. The
+    points are relative to the usual probability. The group with the largest effect is first.
     """
     rows = [
         (group.group, group.when, of(group.from_usual, outcome).points)
@@ -182,22 +182,22 @@ def by_carries(inner: HeatMap | LongHeatMap) -> list[tuple[str, HeadAttention]]:
 
 
 def sight(head: HeadAttention) -> str | None:
-    """Return text such as ``sees only this batter's balls``; ``None`` without a restriction."""
+    """Return text such as ``sees only this batter's balls``, or ``None`` for other heads."""
     return None if head.sees is None else f"sees only {RELATION_BALLS.get(head.sees, head.sees)}"
 
 
 def head_name(key: str, head: HeadAttention) -> str:
-    """Return a name such as ``head 2 (same batsman)``, or ``head 3`` without a relation."""
+    """Return a name such as ``head 2 (same batter)``. A name without a relation is ``head 3``."""
     return head_words(int(key.split("_")[1]), head.earned)
 
 
 def verdict_of(claim: Evidence) -> tuple[str, str, str]:
-    """Return the sign, the words and the short name of a verdict. See `VERDICTS`."""
+    """Return the sign, the words and the style of a verdict. See `VERDICTS`."""
     return _REFERENCE if claim.reference else VERDICTS[claim.verdict]
 
 
 def reason_of(claim: Evidence) -> str:
-    """Return the reason for a verdict. Empty if the verdict already says the reason."""
+    """Return the reason for a verdict, or an empty text if the verdict already says the reason."""
     return "" if claim.reference or claim.reason in (None, CHANCE) else str(claim.reason)
 
 
@@ -261,9 +261,7 @@ def context(explanation: Explanation) -> dict[str, Any]:
 
 
 def win_line(explanation: Explanation) -> str:
-    """Return the win probability before and after this ball as text. Empty if the probability is
-    unknown.
-    """
+    """Return a sentence with the win probability before and after this ball, or an empty text."""
     win = explanation.win_probability
     if win is None:
         return ""

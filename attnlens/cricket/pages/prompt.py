@@ -43,14 +43,14 @@ _FIGURES: Final = {
 }
 
 LATEST: Final = 6
-"""The first rows of a prompt are all supported claims and this number of previous balls."""
+"""All supported claims and this number of previous balls are added to a prompt first."""
 
 MAX_BALL_TOKENS: Final = 1600
 _MIN_PROBABILITY, _MIN_POINTS = 0.01, 0.2
-"""The smallest probability of an outcome, and the fewest points of a contribution, in a prompt."""
+"""The minimum probability of outcomes and the minimum points of contributions in a prompt."""
 
 _MAX_LABELS: Final = 6
-"""If a claim has more balls, the prompt gives only the number of balls and the last ball."""
+"""If a claim is about more balls than this, the prompt has only their number and the last ball."""
 
 _ROOM: Final = (
     ("claims", 3),
@@ -64,13 +64,13 @@ _ROOM: Final = (
     ("claims", 99),
     ("past_balls", 99),
 )
-"""The order in which rows are added until the prompt is full. Each entry has a row limit."""
+"""The order in which tables get rows. The number is the maximum number of rows of the table."""
 
 _MOST_OF_A_NAME: Final = 40
 _LONGEST_NONCE: Final = "0a" * 8
 """A nonce with the largest number of tokens.
 
-The size of a prompt is computed with this nonce. The rows that fit therefore do not depend on the
+The size of a prompt is computed with this nonce, so the number of rows does not depend on the
 random nonce.
 """
 
@@ -154,7 +154,7 @@ def fitted(
 
     Args:
         fits: a function that returns whether tables are small enough.
-        is_possible: a function that returns whether the rows that are included first are few
+        is_possible: a function that returns whether tables with only the first rows are small
             enough. The default is ``fits``.
     """
     count = {name: len(tables[name]["rows"]) for name, _ in _ROOM}
@@ -179,7 +179,7 @@ def fitted(
 
 
 def _cheap(text: str) -> str:
-    """Shorten a text whose characters need many tokens each."""
+    """Shorten a text with characters that need several tokens each."""
     has_costly_signs = not text.isascii() and token_bound(text) > _MOST_OF_A_NAME
     return visible(text, _MOST_OF_A_NAME // 4) if has_costly_signs else text
 
@@ -291,7 +291,7 @@ def _spans(balls: Iterable[PastBall]) -> str:
 
 
 def _claim_name(explanation: Explanation, claim: Evidence) -> str:
-    """Return the name of a claim: the head, or the kind of a claim about the whole model.
+    """Return a claim's name: the head, or (for a claim about the whole model) the kind of claim.
 
     Example: ``medium scale, head 1 (same bowler)``.
     """

@@ -1,8 +1,8 @@
 """The names of the shipped cricket checkpoints, and the calibration tables of checkpoints.
 
 The calibration table of a checkpoint ``name.safetensors`` is the file ``name.calibration.json`` in
-the same folder. The table is used only if it contains the digest of the checkpoint. This check is
-skipped for shipped checkpoints, because ``bundled`` uses the table of ``measured``.
+the same folder. The table is used only if it contains the digest of the checkpoint. For shipped
+checkpoints, the digest is not checked, because ``bundled`` uses the table of ``measured``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ KIND: Final = "calibration"
 FORMAT: Final = 1
 SUFFIX: Final = ".calibration.json"
 _STANDS_FOR: Final[Mapping[str, str]] = {"bundled": "measured"}
-"""For a shipped checkpoint without its own table, the checkpoint whose table is used."""
+"""Maps a shipped checkpoint without a table to the checkpoint whose table is used instead."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +52,7 @@ class CalibrationBin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReasonSlope:
-    """The calibration slope of one reason (a group of inputs), with its 95% interval.
+    """The calibration slope of one reason (a group of inputs), and the slope's 95% interval.
 
     The slope is the coefficient of the reason's contribution in a logistic regression of the
     outcome. A slope of 1 means that the contribution is calibrated. See
@@ -115,7 +115,7 @@ class CalibrationTable:
         return cls(checkpoint=name, sha256=sha256, **members)
 
     def like(self, outcome: str, probability: float) -> CalibrationBin:
-        """Return the bin that contains ``probability``, or else the highest bin."""
+        """Return the bin for ``probability``. Above all bins, return the highest bin."""
         bins = self.levels[outcome]
         return next((level for level in bins if probability <= level.most), bins[-1])
 

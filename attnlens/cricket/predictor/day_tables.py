@@ -1,15 +1,15 @@
 """Tables that are updated after each day of matches and saved in a checkpoint.
 
 For each competition, `OutcomeLevels` compares the recent and the expected frequency of each
-outcome. The expectation comes from `BaseModel`, which knows the scoreboard and the kind of cricket,
-but not the competition or the season. The four `STAGES` correct the expectation in sequence. Each
-stage keeps two counts for every outcome: the observed count, and the count that the earlier stages
-expected. The counts decay with time. The correction is the observed count divided by the expected
-count. `Stage.prior_events` is added to both counts, which shrinks the ratio towards 1 (a
-gamma-Poisson model).
+outcome. The expected frequency comes from `BaseModel`, whose inputs are the scoreboard and the kind
+of cricket. The competition and the season are not inputs. The four `STAGES` correct the expected
+frequency one after another. Each stage keeps two counts for every outcome: the observed count, and
+the count that the earlier stages expected. The counts decay with time. The correction is the
+observed count divided by the expected count. Because `Stage.prior_events` is added to both counts,
+the correction shrinks towards 1 (a gamma-Poisson model).
 
-`PlayerRecords` counts the outcomes of all balls that a player has faced or bowled. The player's
-rating is computed from the same balls.
+`PlayerRecords` counts the outcomes of all balls that a player has faced or bowled. A player's
+rating is computed from these balls too.
 """
 
 from __future__ import annotations
@@ -157,13 +157,13 @@ class DayTable(Protocol):
     def __init__(self) -> None: ...
 
     def learn_day(self, day: datetime.date, matches: Sequence[MatchSummary]) -> None:
-        """Add all matches of ``day``, which must be after ``until``, and update ``until``."""
+        """Add all matches of ``day``, and set ``until`` to ``day``. Days must be added in order."""
 
     def copy(self) -> Self:
         """Return an independent copy."""
 
     def to_tensors(self) -> dict[str, Tensor]:
-        """Return the table's tensors by name, without a tensor for ``until``.
+        """Return a dictionary of the table's tensors. The day ``until`` is not included.
 
         The table must include at least one day.
         """
@@ -201,7 +201,7 @@ _T20: Final = (None, "T20", "IT20")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Counts:
-    """The observed and expected outcome counts ``(2, phases, 11)``, decayed up to ``day``."""
+    """Observed and expected outcome counts after decay up to ``day``, ``(2, phases, 11)``."""
 
     day: datetime.date
     values: Floats
@@ -213,13 +213,13 @@ class _Counts:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One correction of the expected outcomes. The stages are applied one after another.
+    """One correction of the expected outcome counts. The stages are applied in sequence.
 
     Attributes:
         key: the property by which matches are grouped.
         half_life: the half-life of the counts, in days.
-        prior_events: the number that is added to both counts of each outcome to shrink the ratio
-            towards 1.
+        prior_events: the number that is added to the observed and to the expected count of each
+            outcome. This number shrinks the ratio of the counts towards 1.
         by_phase: whether each phase of an innings has its own ratio.
     """
 
@@ -239,7 +239,7 @@ class Stage:
         return name if not name or match.match_type in _T20 else f"{name} ({match.match_type})"
 
     def ratio(self, counts: _Counts | None, day: datetime.date) -> Floats:
-        """Return the ratio of observed to expected counts ``(1 or 3, 11)``, shrunk towards 1.
+        """Return the ratios of observed to expected counts, shrunk towards 1, ``(1 or 3, 11)``.
 
         All ratios are 1 if there are no counts.
         """
@@ -264,7 +264,7 @@ matches from 11 May to 23 October 2024.
 """
 
 _ONE_BALL: Final = 1.0
-"""A group is saved only if its decayed expected counts sum to at least this value."""
+"""A group is saved only if the sum of its expected counts, after decay, reaches this value."""
 
 
 class OutcomeLevels:
@@ -292,9 +292,9 @@ class OutcomeLevels:
         self.until = day
 
     def log_ratios(self, match: MatchSummary) -> Floats:
-        """Return the sum of the logarithms of all stages' ratios, for each phase, ``(3, 11)``.
+        """Return the logarithm of the product of all stages' ratios, for each phase, ``(3, 11)``.
 
-        The counts are decayed up to the day ``until``. If the table is new, all logarithms are 0.
+        The counts are decayed up to the day ``until``. For a new table, all logarithms are 0.
         """
         total = np.zeros((len(PHASES), len(OUTCOMES)))
         for stage, counts in zip(STAGES, self._counts, strict=True):
@@ -362,7 +362,7 @@ _MAX_SIXTEEN_BITS: Final = 2**15 - 1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlayerCounts:
-    """A player's outcome counts in one role ``(11,)``, and the day of the last delivery."""
+    """A player's outcome counts in one role, and the day of the player's last delivery."""
 
     counts: Integers
     last_day: datetime.date
@@ -377,7 +377,7 @@ class PlayerRecords:
 
     Attributes:
         counts: for each role, the number of deliveries with each outcome, ``(rows, 11)``.
-        last: for each role, the date of each player's last delivery, as an ordinal, ``(rows,)``.
+        last: for each role, the ordinal date of each player's last delivery, ``(rows,)``.
     """
 
     def __init__(self) -> None:

@@ -61,15 +61,15 @@ _FINISH_RATE: Final = 1.2
 _BALLS_PER_WICKET: Final = 12
 """Assumptions about a side that reached its target with balls left.
 
-The total is extrapolated as if the side had faced the remaining balls, but at most
-`_BALLS_PER_WICKET` balls for each wicket in hand. The assumed run rate is `_FINISH_RATE` times the
-run rate of the level.
+The total is extrapolated as if the side had faced more balls. The number of these balls is limited
+by the balls left, and by `_BALLS_PER_WICKET` for each wicket in hand. The assumed run rate is
+`_FINISH_RATE` times ``level / FULL_BALLS``.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """The initial variance, and the variances added per match and per day, in runs squared."""
+    """The initial variance, and its increase per match and per day, in runs squared."""
 
     first: float
     per_match: float
@@ -107,7 +107,7 @@ class PreMatch:
 
 
 Entity = tuple[str, Drift]
-"""The key of a row, and the drift of that row."""
+"""The key of a table row, and the row's drift."""
 
 
 class Form:
@@ -115,10 +115,10 @@ class Form:
 
     Attributes:
         keys: the row number of each kind of cricket, competition, ground and side.
-        mean, covariance: the mean ``(rows, 2)`` and the covariance ``(rows, 2, 2)`` of two values
-            for each row. For a side, the values are attack and defence. For other rows, the values
-            are the level and an unused zero.
-        seen: the day of each row's last match, as an ordinal, ``(rows,)``.
+        mean, covariance: for each row, the mean and the covariance of two values. The shapes are
+            ``(rows, 2)`` and ``(rows, 2, 2)``. For a side, the values are attack and defence. For
+            other rows, the first value is the level, and the second value is an unused zero.
+        seen: the ordinal date of each row's last match, ``(rows,)``.
     """
 
     def __init__(self) -> None:

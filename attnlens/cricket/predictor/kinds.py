@@ -16,12 +16,12 @@ from attnlens.cricket.predictor.trained import Trained, identity_of
 from attnlens.files import Json
 
 _MIN_COMPETITIONS: Final = 5
-"""A new competition causes no caution if training included at least this many competitions."""
+"""A new competition causes a caution only if training had fewer competitions than this."""
 
 _MAX_DOUBTS: Final = 2
 
 MAX_RATINGS_AGE: Final = 120
-"""Ratings are stale if they end more than this number of days before the match."""
+"""The maximum number of days from the last day of the ratings to the match."""
 
 _USUAL_BALLS: Final = (6,)
 
@@ -198,7 +198,7 @@ def in_training(match: Match, predictor: Trained) -> str | None:
 
 
 def kinds_unlike(matches: Iterable[Match], predictor: Trained) -> dict[str, int]:
-    """Count the matches that differ from the training matches, for each kind of match."""
+    """Count, for each kind of match, the matches that differ from the training matches."""
     counts: dict[str, int] = {}
     for match in matches:
         flags = {flag for flag, _ in differences(match, predictor)}
@@ -217,7 +217,7 @@ def kinds_unlike(matches: Iterable[Match], predictor: Trained) -> dict[str, int]
 
 
 def _overs(predictor: Trained) -> list[int]:
-    """Return the numbers of overs a side in the training matches, or an empty list if unknown."""
+    """Return the innings lengths in the training matches, in overs; empty if unknown."""
     types = predictor.card.get("match_types") or []
     limits = {OVERS_BY_TYPE[name] for name in types if name in OVERS_BY_TYPE}
     all_known = OVERS_BY_TYPE.keys() >= set(types)

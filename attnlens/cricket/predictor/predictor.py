@@ -1,8 +1,8 @@
 """The network that predicts a ball's outcome from facts known before the ball and from past balls.
 
 Past balls affect the prediction only through the attention heads of five temporal scales. All heads
-use the same mask, the tensor ``visible``. A past ball that is not visible to a query therefore has
-no effect on the prediction for that query.
+use the same mask, the tensor ``visible``. An invisible past ball has no effect on the prediction
+for the query.
 """
 
 from __future__ import annotations
@@ -120,8 +120,9 @@ class Prediction:
     Attributes:
         logits: ``(batch, query, outcome)``.
         gates: the fusion weight of each vector in `FUSED`, ``(batch, query, source)``.
-        scales: for each scale, the attention weights ``(batch, head, query, key + 1)``. The last
-            key is the query itself, or the null key in the scale ``whole``.
+        scales: for each scale, the attention weights, ``(batch, head, query, key + 1)``. In the
+            scale ``whole``, the last key is the null key. In other scales, the last key is the
+            query.
         within: for each layer, the attention weights of the nodes. The entry ``layers`` has the
             attention weights of the layers.
     """
@@ -137,16 +138,16 @@ class FullModel(nn.Module):
 
     Args:
         sizes: see `Sizes`.
-        prior: the logarithms of the outcome frequencies among all balls, ``(outcome,)``. If the
-            scoreboard is hidden, these values replace the log-probabilities from the scoreboard.
+        prior: the logarithm of each outcome's overall frequency, ``(outcome,)``. If the scoreboard
+            is hidden, ``prior`` replaces the log-probabilities from the scoreboard.
 
     Attributes:
-        usual_effects: the mean and the standard deviation of the effect of hiding one past ball,
-            ``(outcome + 2, place, 2)``. The axis ``place`` has one entry for each value of
-            `places`. The first axis has one row for each outcome: the decrease of the outcome's
-            log-odds. The second-last row is for the change of the whole distribution in nats. The
-            last row is for the log-odds change of the explained outcome in the claimed direction.
-            This change is divided by the outcome's standard deviation.
+        usual_effects: the mean and the standard deviation of effects of one hidden past ball,
+            ``(outcome + 2, place, 2)``. The results of `places` index the axis ``place``. Each
+            outcome has a row on the first axis, for the decrease of the outcome's log-odds. The
+            second-last row is for the change of the whole distribution in nats. The last row is for
+            the explained outcome: its log-odds change in the claimed direction, divided by the
+            standard deviation for this outcome.
         effect_quantiles: quantiles of the standardised effects, ``(outcome + 2, level)``. To
             standardise an effect, the mean in ``usual_effects`` is subtracted, and the difference
             is divided by the standard deviation. The levels are `EFFECT_LEVELS`.
@@ -252,9 +253,9 @@ class FullModel(nn.Module):
 
         Args:
             batch: a dictionary with ``graph_data`` and ``sequence``.
-            key: the result of `past`, if it is already computed.
-            summaries: the summaries of the overs, if they are already computed. This argument is
-                allowed only if the batch contains ``shared``.
+            key: the result of `past`; computed if missing.
+            summaries: the summaries of the overs; computed if missing. Summaries are allowed only
+                if the batch contains ``shared``.
         """
         graph, sequence = batch["graph_data"], batch["sequence"]
         knowledge_masks: Mapping[str, Tensor] = graph.get("known") or {}
@@ -324,8 +325,8 @@ class FullModel(nn.Module):
         """Return the outcome logits ``(batch, query, outcome)``. `predict` describes ``batch``.
 
         If every ball of an innings is a query, the queries are computed in blocks. Each block reads
-        only the balls up to the end of the block. The results do not change, but the computation is
-        faster.
+        only the balls up to the end of the block. Blocks make the computation faster without
+        changing the results.
         """
         sequence = batch["sequence"]
         queries, keys = sequence["visible"].shape[1:]

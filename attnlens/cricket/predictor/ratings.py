@@ -82,7 +82,7 @@ class RatingTable:
     balls: Floats32 = field(default_factory=lambda: np.zeros(0, np.float32))
 
     def row(self, key: str, *, create: bool = False) -> int:
-        """Return the row of ``key``. An unknown key gets -1, or a new row if ``create`` is true."""
+        """Return the row of ``key``, or -1. If ``create`` is true, an unknown key gets a row."""
         if key in self.keys or not create:
             return self.keys.get(key, -1)
         number = len(self.keys)
@@ -132,12 +132,12 @@ DAY_TABLES: Final[dict[str, type[DayTable]]] = {
     "form": Form,
     "records": PlayerRecords,
 }
-"""The table type of each attribute of `Ratings` that is a `DayTable`."""
+"""Maps each `Ratings` attribute that is a `DayTable` to the type of the table."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MatchUpdate:
-    """The data of one match from which the ratings and every `DayTable` are updated.
+    """The data of one match for an update of the ratings and of every `DayTable`.
 
     Attributes:
         innings: the arguments of `Ratings.learn` for each innings.
@@ -153,7 +153,7 @@ class Ratings:
     """The rating tables of all kinds of entity, and one `DayTable` of each type.
 
     Attributes:
-        aliases: for each player name, the id that was last seen with this name.
+        aliases: for each player name, the id of the last player with this name.
         until: the last day that the ratings include. Each `DayTable` has its own last day, which
             may be earlier.
         kinds: the kinds of entity that are rated. The tables of other kinds stay empty.
@@ -204,7 +204,7 @@ class Ratings:
         )
 
     def player_key(self, player: Player) -> str:
-        """Return the player's id, or the id last seen with this name, or the name."""
+        """Return the player's id. If the id is missing, use the alias of the name, or the name."""
         return player.id or self.aliases.get(player.name, player.name)
 
     def entities(
@@ -266,9 +266,9 @@ class Ratings:
         return total
 
     def parts(self, rows: NDArray[np.int64]) -> dict[str, Floats32]:
-        """Return the ratings ``(n, 11)`` that apply to each ball, for every kind of entity.
+        """Map each kind of entity to the ratings that apply to each ball, ``(n, 11)``.
 
-        The entry ``<kind>_balls`` counts the balls from which each rating was computed, ``(n,)``.
+        The entry ``<kind>_balls`` has the number of balls that each rating includes, ``(n,)``.
         """
         vectors: dict[str, Floats32] = {}
         for column, kind in enumerate(KINDS):
@@ -306,7 +306,7 @@ class Ratings:
         """Return the data of a match in the form that `learn_day` needs.
 
         Args:
-            innings: as for `summary_of`.
+            innings: the same tuples as in `summary_of`.
             create: whether to add a table row for each new entity.
         """
         entries = list(innings)
@@ -318,10 +318,10 @@ class Ratings:
         return MatchUpdate(lessons, summary_of(match, entries, players))
 
     def record_of(self, role: str, player: Player) -> PlayerCounts | None:
-        """Return the outcome counts of all balls from which a player's rating was computed.
+        """Return the outcome counts of a player's rated balls.
 
-        The role is ``striker`` or ``bowler``. The result is ``None`` if the player is unknown, or
-        if some of the rated balls were not counted.
+        The role is ``striker`` or ``bowler``. The result is ``None`` for an unknown player and for
+        incomplete counts.
         """
         row = self.tables[role].row(self.player_key(player))
         record = self.records.of(role, row)
@@ -359,7 +359,7 @@ def softmax(logits: Floats32) -> Floats32:
 
 
 def by_date(matches: Iterable[Match]) -> Iterable[tuple[datetime.date, list[Match]]]:
-    """Group matches by last day, earliest day first. Matches without a date are omitted."""
+    """Group matches by their last day, in order of date. Omit matches without a date."""
     days: dict[datetime.date, list[Match]] = {}
     for match in matches:
         if match.dates:

@@ -1,7 +1,7 @@
 """Relations between past balls and the current ball, and attention with relation biases.
 
-Relations are computed from *visible* balls only. Hiding a ball therefore also removes the ball's
-effect on the relations of neighbouring balls. The biases ``B`` are learnt. The logits are
+Relations are computed from *visible* balls only. A hidden ball has no effect on the relations of
+neighbouring balls. The biases ``B`` are learnt. The logits are
 ``logits[h, i, j] = q_i · (k_j + p_{i-j}) / √d_k + Σ_r B[h, r] · relation_r(i, j)``.
 """
 
@@ -35,7 +35,7 @@ RELATIONS: Final[tuple[str, ...]] = (
 RECENCY: Final = RELATIONS.index("recency")
 
 MIN_WEIGHT: Final = 1e-9
-"""The lower bound of the null key's weight, which keeps the logarithm of the weight finite."""
+"""The minimum weight of the null key. The minimum keeps the logarithm finite."""
 
 _CLUSTER_REACH: Final = 3
 """A boundary belongs to a cluster if another boundary is at most this number of balls away."""
@@ -47,10 +47,10 @@ Batch: TypeAlias = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Balls:
-    """A sequence of balls as integers and flags, each ``(batch, ball)``.
+    """A sequence of balls. Every field has the shape ``(batch, ball)``.
 
-    ``ball_in_over`` counts from 1. Each player has a unique number. The last three fields are set
-    only for past balls. ``last_in_over`` is true if the next delivery belongs to another over.
+    ``ball_in_over`` counts from 1. Each player has a unique number. Only past balls have the last
+    three fields. ``last_in_over`` is true if the next delivery belongs to another over.
     """
 
     index: Tensor
@@ -84,7 +84,7 @@ def take(value: Any, rows: slice | list[int]) -> Any:
 
 
 def neighbours(flags: Tensor, reach: int) -> Tensor:
-    """Return whether each ball has a flagged neighbour within a distance of ``reach`` balls.
+    """Return whether each ball has a flagged neighbour at most ``reach`` balls away.
 
     ``flags`` and the result have the shape ``(..., ball)``.
     """
@@ -96,12 +96,12 @@ def neighbours(flags: Tensor, reach: int) -> Tensor:
 
 
 def relate(query: Balls, key: Balls, visible: Tensor) -> Tensor:
-    """Return the relations of every past ball in ``key`` to every ball in ``query``.
+    """Return the relations between each ball in ``key`` and each ball in ``query``.
 
     Returns:
-        Floats ``(batch, query, key, len(RELATIONS))``. Recency is the negative distance in
-        deliveries. The other relations are 0 or 1. ``visible`` is a mask ``(batch, query, key)``.
-        Where the mask is false, all relations are 0.
+        A tensor of floats with shape ``(batch, query, key, len(RELATIONS))``. Recency is the
+        negative distance in deliveries. The other relations are 0 or 1. ``visible`` is a mask
+        ``(batch, query, key)``. Where the mask is false, all relations are 0.
     """
     if key.wicket is None or key.boundary is None or key.last_in_over is None:
         raise ValueError("the key balls need the fields wicket, boundary and last_in_over")
@@ -141,8 +141,8 @@ def relate(query: Balls, key: Balls, visible: Tensor) -> Tensor:
 def relate_overs(table: Tensor, visible: Tensor, membership: Tensor, query_over: Tensor) -> Tensor:
     """Return the relations between every earlier over and every query.
 
-    The result is ``(batch, query, over, relation)``. The value of a relation is the share of the
-    over's visible balls that have the relation. The recency is the negative distance in overs.
+    The result is ``(batch, query, over, relation)``. For most relations, the value is the share of
+    the over's visible balls with the relation. Recency is the negative distance in overs.
 
     Args:
         table: the result of `relate`.
@@ -163,14 +163,13 @@ def visible_overs(
     """Find all distinct sets of visible balls in an over, across all queries.
 
     Each distinct set needs to be summarised only once. There are few distinct sets, because most
-    masks leave most overs unchanged. A *slot* is the position of a delivery in its over. Padding
-    keys belong to no over and have no slot.
+    masks hide balls in few overs. A *slot* is the position of a delivery in its over. Padding keys
+    belong to no over and have no slot.
 
     Returns:
-        Four tensors. For each distinct set, the first three tensors have the row in the batch
-        ``(set,)``, the key in each slot ``(set, slot)`` and the visibility of that key
-        ``(set, slot)``. The last tensor has the set number for each over of each query
-        ``(batch * query * over,)``.
+        Four tensors. The first three tensors describe each set: the row in the batch ``(set,)``,
+        the key in each slot ``(set, slot)``, and whether this key is visible ``(set, slot)``. The
+        last tensor has the set number for each over and query ``(batch * query * over,)``.
     """
     batch, queries, keys = visible.shape
     device = visible.device
@@ -200,17 +199,17 @@ def visible_overs(
 
 
 STARTING_PATTERNS: Final[tuple[str, ...]] = ("recency", "same_bowler", "same_batsman")
-"""The relations that heads 0, 1 and 2 favour at the start of training, in this order.
+"""The favoured relations of heads 0, 1 and 2 at the start of training.
 
 All other biases start at zero.
 """
 
 WINDOWS: Final[dict[str, int]] = {"last_12": 12, "last_24": 24}
-"""For each restriction by distance, the number of past balls that a head may see."""
+"""Maps each restriction by distance to the largest distance that a head may see."""
 
 
 def starting_table(heads: int) -> Tensor:
-    """Return the bias table ``(heads, relations)`` at the start of training."""
+    """Return the initial bias table, with shape ``(heads, relations)``."""
     table = torch.zeros(heads, len(RELATIONS))
     for head, pattern in enumerate(STARTING_PATTERNS[:heads]):
         table[head, RELATIONS.index(pattern)] = 0.1 if pattern == "recency" else 2.0
@@ -241,13 +240,13 @@ class RelationAttention(nn.Module):
         hidden_dim: the width of queries, keys and output.
         num_heads: the number of heads.
         reach: the number of distances that have a position vector.
-        own: whether a query may attend to itself. The query is then the last key.
+        own: whether a query may attend to itself. If true, the query is an additional last key.
         head_dim: the width of each head; by default ``max(1, hidden_dim // num_heads)``.
         null: the initial logit of the *null key*, which is an additional last key with a learnable
-            logit. With a null key, the heads count balls. A counting head has no value vectors; its
-            output is the negative logarithm of the null key's weight. If the logits of n balls are
-            0, the null key has the weight ``1 / (1 + n e^-null)``, so the output grows with n.
-            Hiding a ball of weight w changes the output by ``log(1 - w)``.
+            logit. Heads with a null key are called counting heads. A counting head has no value
+            vectors; its output is the negative logarithm of the null key's weight. If the logits of
+            n balls are 0, the null key has the weight ``1 / (1 + n e^-null)``, so the output grows
+            with n. Hiding a ball of weight w changes the output by ``log(1 - w)``.
         only: for each head, a restriction (a relation or a name in `WINDOWS`) or ``None``. Heads
             without an entry see every key.
     """
@@ -300,9 +299,9 @@ class RelationAttention(nn.Module):
                 previous ball has distance 1.
 
         Returns:
-            The output ``(batch, query, hidden_dim)`` and the weights ``(batch, head, query, key)``.
-            The weights have an additional last key if ``own`` is true (the query itself) or if
-            ``null`` is given (the null key).
+            The output, with shape ``(batch, query, hidden_dim)``, and the weights, with shape
+            ``(batch, head, query, key)``. If ``own`` is true or ``null`` is given, the weights
+            include the additional last key.
         """
         heads = self.num_heads
         q = step("Q", split_heads(self.to_query(query), heads), "queries")
@@ -349,7 +348,7 @@ class RelationAttention(nn.Module):
         return self.to_output(join_heads(attended)), weights
 
     def _last_key(self, q: Tensor, query: Tensor) -> Tensor | None:
-        """Return the logit of the query itself or of the null key, ``(batch, head, query, 1)``."""
+        """Return the logits of the additional last key, with shape ``(batch, head, query, 1)``."""
         if self.null is not None:
             return self.null[:, None, None].expand(*q.shape[:-1], 1)
         if not self.own:
@@ -362,9 +361,9 @@ class RelationAttention(nn.Module):
 
 
 def counted(weights: Tensor) -> Tensor:
-    """Compute the output of counting heads ``(..., 1)`` from attention weights ``(..., key)``.
+    """Compute the output of counting heads from attention weights of shape ``(..., key)``.
 
-    The last key must be the null key.
+    The last key must be the null key. The output has the shape ``(..., 1)``.
     """
     return -weights[..., -1:].clamp(min=MIN_WEIGHT).log()
 
@@ -376,10 +375,10 @@ def feed_forward(hidden_dim: int, dropout: float) -> nn.Sequential:
 
 
 class RelationBlock(nn.Module):
-    """An attention layer and a feed-forward network, each pre-norm with a residual connection.
+    """An attention layer and a feed-forward network, both pre-norm and with residual connections.
 
-    ``attention`` contains the arguments of `RelationAttention`. If the heads count balls, the block
-    has no feed-forward network and no residual connections.
+    ``attention`` contains the arguments of `RelationAttention`. A block of counting heads (see
+    ``null``) has no feed-forward network and no residual connections.
     """
 
     def __init__(

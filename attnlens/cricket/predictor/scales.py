@@ -16,9 +16,9 @@ SCALES: Final[dict[str, int]] = {
     "long": 20,
     "whole": 10_000,
 }
-"""The window of each scale in deliveries, including the current delivery.
+"""The length of each scale's window in deliveries. The current delivery is counted.
 
-The window of ``long`` is measured in earlier overs.
+The window of ``long`` is counted in earlier overs.
 """
 
 WINDOWED: Final = SCALE_NAMES[:4]
@@ -31,10 +31,10 @@ SHORT_HISTORY: Final = 12
 """A ball with fewer than this number of earlier balls in the innings has a short history."""
 
 UNNAMED: Final = "learned"
-"""The pattern name of a head that had no built-in pattern at the start of training."""
+"""The pattern name for heads without a built-in pattern."""
 
 UNSPECIALISED: Final = "unspecialised"
-"""The name for a head whose measured behaviour fits none of the relations."""
+"""The name for heads whose measured behaviour matches no relation."""
 
 QUESTIONS: Final[dict[str, str]] = {
     "recency": "where is the momentum now",
@@ -51,7 +51,7 @@ QUESTIONS: Final[dict[str, str]] = {
     "last_24": "how have the last 24 balls gone",
     UNNAMED: "free to learn its own pattern",
 }
-"""For each relation, the question that a head answers. The last entry is for other heads."""
+"""Maps a relation to the question that a head answers. The last entry is for other heads."""
 
 RELATION_BALLS: Final[dict[str, str]] = {
     "same_bowler": "this bowler's balls",
@@ -78,7 +78,7 @@ SHARES: Final[tuple[str, ...]] = (
     *("same_over", "same_bowler", "same_batsman", "same_matchup"),
     *("boundary", "wicket_adjacent", "boundary_cluster", "over_boundary", "same_stand"),
 )
-"""The relations for which the share of attention is compared with uniform attention."""
+"""The relations for which attention is compared with uniform attention."""
 
 
 class WindowBall(NamedTuple):

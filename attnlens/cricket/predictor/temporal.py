@@ -68,7 +68,7 @@ class LayerAttention(nn.Module):
 class WithinBallEncoder(nn.Module):
     """An encoder of the nodes that describe one ball.
 
-    ``graph`` has, for each layer, the number of features of each node.
+    ``graph`` maps layers to nodes, and nodes to numbers of features.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class WithinBallEncoder(nn.Module):
         self.layer_probe = AttentionProbe(("batch", "query", "layer"))
 
     def node(self, name: str, features: Tensor, is_known: Tensor | None = None) -> Tensor:
-        """Return a node's vector ``(..., hidden_dim)`` from its features ``(..., size)``.
+        """Compute a node's vector ``(..., hidden_dim)`` from the features ``(..., size)``.
 
         Where the mask ``is_known`` is false, the result is the learnt vector for "unknown".
         """
@@ -112,11 +112,12 @@ class WithinBallEncoder(nn.Module):
         return value
 
     def forward(self, nodes: Mapping[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
-        """Compute the ball's vector ``(..., hidden_dim)`` and the attention weights from the nodes.
+        """Compute the ball's vector, with shape ``(..., hidden_dim)``, and the attention weights.
 
         Layers are read from the top down. A layer is skipped if none of its nodes is in ``nodes``.
-        The dictionary of weights has an entry ``(..., node)`` for each layer. The entry ``layers``
-        has the weights of the layers ``(..., layer)``. A skipped layer has the weight 0.
+        For each layer, the result contains the attention to the nodes, ``(..., node)``. The entry
+        ``layers`` contains the attention to the layers, ``(..., layer)``. A skipped layer has the
+        weight 0.
         """
         empty = torch.zeros_like(next(iter(nodes.values())))
         above, rows, weights, absent = empty, [], {}, []
@@ -165,8 +166,8 @@ class TemporalEncoder(nn.Module):
     Args:
         ball_dim: the size of a ball vector.
         hidden_dim: the width of the encoder.
-        num_heads: the number of heads. Heads 0, 1 and 2 start with biases for recency, same bowler
-            and same batsman; the other heads start without a bias.
+        num_heads: the number of heads. Head 0 starts with a bias for recency, head 1 for the same
+            bowler, and head 2 for the same batsman. Other heads start without a bias.
         num_layers: the number of layers. With one layer, each key is one past ball. With more
             layers, the keys of later layers are mixtures of past balls.
         max_seq_len: the number of deliveries in the window, including the current delivery.
@@ -203,8 +204,9 @@ class TemporalEncoder(nn.Module):
     ) -> Tensor:
         """Project ball vectors to the encoder's width, and add position embeddings.
 
-        The position is the over and the ball in the over. Where ``is_known`` is false, no position
-        is added. Overs and deliveries beyond the range of the embeddings use the last embedding.
+        A position has two parts: the over, and the ball within the over. Where ``is_known`` is
+        false, no position is added. If an over or a ball number is too large, the last embedding is
+        used.
         """
         over = overs.clamp(0, self.over.num_embeddings - 1)
         ball = balls_in_over.clamp(0, self.ball_in_over.num_embeddings - 1)
@@ -239,10 +241,10 @@ class TemporalEncoder(nn.Module):
 
         Args:
             ball_sequence: ``(batch, ball, ball_dim)``. The last ball is the current ball.
-            positions: the position within the window, ``(batch, ball)`` or ``(ball,)``.
-            overs: the over of each ball, counted from 0, with the shape of ``positions``.
-            balls_in_over: the position of each delivery in its over, counted from 0 or from 1, with
-                the shape of ``positions``.
+            positions: the position of each ball in the window, ``(batch, ball)`` or ``(ball,)``.
+            overs: the over of each ball, counted from 0; the same shape as ``positions``.
+            balls_in_over: the position of each delivery in its over, counted from 0 or from 1. The
+                shape is the same as for ``positions``.
             mask: a boolean mask ``(batch, ball)``, true for hidden balls such as padding.
         """
         return self.last(ball_sequence, positions, overs, balls_in_over, mask)[0]
@@ -296,7 +298,7 @@ def causal(length: int, device: torch.device | None = None) -> Tensor:
 class SpecializedTemporalAttention(nn.Module):
     """Causal self-attention in which heads 0, 1 and 2 start with a bias for one relation each.
 
-    Head 0 favours recent balls: each ball of distance reduces the logit by ``0.1``. Head 1 adds
+    Head 0 favours recent balls: the logit is reduced by ``0.1`` times the distance. Head 1 adds
     ``2.0`` to the logits of balls by the same bowler. Head 2 adds ``2.0`` to the logits of balls
     faced by the same batsman. All these biases are learnable.
     """
@@ -338,17 +340,17 @@ class SpecializedTemporalAttention(nn.Module):
 
 
 class MultiScaleTemporalEncoder(nn.Module):
-    """The encoder of past balls at five scales: 6, 12 and 36 balls, earlier overs, and the innings.
+    """The encoder of past balls at five scales: three windows of balls, overs, and the innings.
 
     Args:
         ball_dim: the size of a ball vector.
         hidden_dim: the width of every scale and of the result.
-        heads: the number of heads of each scale. A scale without an entry is omitted. By default,
-            only the four windowed scales are used.
+        heads: the number of heads of each scale. Scales that are not in ``heads`` are omitted. By
+            default, only the four windowed scales are used.
         num_layers: the number of layers of the scales ``micro``, ``short`` and ``medium``. With one
             layer, each attention weight belongs to one ball.
-        strict: whether heads 1 and 2 of the windowed scales are restricted. Head 1 then sees only
-            balls of the same bowler, and head 2 sees only balls of the same batsman.
+        strict: whether heads 1 and 2 of the windowed scales are restricted. If true, head 1 sees
+            only balls of the same bowler, and head 2 sees only balls of the same batsman.
     """
 
     def __init__(
@@ -450,20 +452,21 @@ class MultiScaleTemporalEncoder(nn.Module):
             key: the vectors of the past balls.
             relations: the result of `relate`.
             overs: the number of earlier overs to summarise.
-            shared: a mask ``(batch, key)``, allowed only if every query sees exactly the earlier
-                keys in the mask. Each over is then summarised once instead of once for each query.
-            in_windows: a mask ``(batch,)``. If a row is false, only the scale ``whole`` sees past
-                balls in that row.
+            shared: a mask ``(batch, key)``, allowed only if every query sees all earlier keys in
+                the mask and no other keys. With this mask, each over is summarised once, not once
+                per query.
+            in_windows: a mask ``(batch,)``. Where the mask is false, only the scale ``whole`` sees
+                past balls.
             place_known: a mask ``(batch, query)``, false for a query whose position is hidden.
-            summaries: the over summaries that all queries share, ``(batch, over, hidden_dim)``, if
-                they are already computed.
+            summaries: over summaries that all queries share, ``(batch, over, hidden_dim)``;
+                computed if missing.
 
         Returns:
             Two dictionaries with an entry for each scale: the vectors
             ``(batch, query, hidden_dim)`` and the weights ``(batch, head, query, key)``. The keys
             of the scale ``long`` are overs. The keys of the other scales are past balls, starting
-            with the first ball that is in the window of any query. The last key is the query
-            itself, or the null key in the scale ``whole``.
+            with the first ball that is in the window of any query. In the scale ``whole``, the last
+            key is the null key. In other scales, the last key is the query.
         """
         distance = current.index[:, :, None] - past.index[:, None, :]
         distance = step("d", distance, "distance to each past ball")
@@ -548,17 +551,16 @@ class MultiScaleTemporalEncoder(nn.Module):
 
         Args:
             full_sequence: ``(batch, ball, ball_dim)``. The last ball is the current ball.
-            current_over_start: the position in the sequence at which the current over begins, as
-                one number or ``(batch,)``. The balls before that position are grouped into six-ball
-                overs.
+            current_over_start: the index of the first ball of the current over, as one number or as
+                a tensor of shape ``(batch,)``. Earlier balls are grouped into overs of six balls.
             over_summaries: summaries of the earlier overs, oldest first,
                 ``(batch, over, hidden_dim)`` or ``(batch, over, ball_dim)``. The over axis may be
                 empty.
 
         Returns:
-            The temporal vector ``(batch, hidden_dim)``, and a dictionary from each scale to the
-            last ball's attention weights ``(batch, head, key)``. The keys are the balls of the
-            window (or the overs), oldest first, and then the ball itself.
+            The temporal vector, with shape ``(batch, hidden_dim)``. A dictionary that maps each
+            scale to the attention weights of the last ball, with shape ``(batch, head, key)``. The
+            keys are the balls or overs of the window, oldest first. The last key is the query.
         """
         batch, length, _ = full_sequence.shape
         device = full_sequence.device

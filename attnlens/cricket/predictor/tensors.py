@@ -1,9 +1,9 @@
 """Convert an innings to arrays, which describe each ball twice: as a query and as a past ball.
 
-The **query side** contains the facts that are known before the ball is bowled. The query side has
-no running totals except the totals on the scoreboard. The **past side** describes the ball to later
-balls: the outcome, the position in the innings, the players and the players' ratings. The past side
-of a ball contains no information about other past balls.
+The **query side** contains the facts that are known before the ball is bowled. The only running
+totals on the query side are the totals on the scoreboard. The **past side** contains the facts that
+later balls attend to: the outcome, the position in the innings, the players and the players'
+ratings. The past side of a ball contains no information about other past balls.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from attnlens.files import Floats, Floats32, Integers
 
 OVER_CLASSES: Final = 20
 RATING_SCALE: Final = np.float32(4)
-"""The factor that brings ratings to the scale of the other features."""
+"""The factor by which ratings are multiplied before they are used as features."""
 
 _RATED: Final = len(OUTCOMES) + 1
 """The number of features of a rating: one per outcome, and one for the number of rated balls."""
@@ -81,8 +81,8 @@ class InningsArrays:
         phase: the `phase_state` features for the past side ``(n, 26)``; the free-hit feature is 0.
         past_outcome: the outcome features of the ball, for the past side ``(n, 14)``.
         base: log-probabilities ``(n, 11)``, computed from the scoreboard alone.
-        usual: log-probabilities ``(n, 11)`` for the scoreboard with average players. The
-            log-probabilities are corrected with recent matches of the competition (see
+        usual: log-probabilities ``(n, 11)`` for average players, computed by `usual_of`. The values
+            include a correction for recent outcomes in the competition (see
             `attnlens.cricket.predictor.day_tables`).
         prior: log-probabilities ``(n, 11)``, computed only from the kind of cricket, the over and
             the innings.
@@ -90,9 +90,9 @@ class InningsArrays:
             ``teams``, ``era`` and ``today``. The vector ``era`` includes the ratings of the
             competition.
         batter, non_striker, bowler: the players' numbers within the match.
-        outcome: the class number of each ball's outcome; -1 for an unbowled ball.
-        met: for the striker, the bowler and the venue, whether the rating comes from at least one
-            ball ``(n,)``.
+        outcome: the class number of each ball's outcome; -1 for a ball without an outcome.
+        met: three masks ``(n,)`` for striker, bowler and venue, true if the rating is based on any
+            ball.
     """
 
     nodes: dict[str, Floats32]
@@ -136,7 +136,7 @@ class BaseModel:
         weights: alternating matrices ``(in, out)`` and biases ``(out,)``, with tanh between the
             layers.
         prior: log-probabilities by kind of cricket, innings and over, ``(TABLES, 2, 20, 11)``.
-        everything: the logarithms of the outcome frequencies among all balls, ``(11,)``.
+        everything: the logarithm of each outcome's overall frequency, ``(11,)``.
     """
 
     weights: tuple[Floats32, ...]
@@ -171,7 +171,7 @@ class BaseModel:
 
 
 def balls_in_over(deliveries: Sequence[Delivery]) -> list[int]:
-    """Return each delivery's position in its over, from 1. Wides and no-balls are counted."""
+    """Number the deliveries of each over, starting with 1. Wides and no-balls are counted."""
     n_met: Counter[int] = Counter()
     numbers = []
     for ball in deliveries:
@@ -275,7 +275,7 @@ def match_importance(match: Match, innings: Innings, ratings: Ratings) -> list[f
 def rate_today(
     match: Match, innings: Innings, ratings: Ratings, base: BaseModel
 ) -> tuple[Floats32, int]:
-    """Return the rating ``today`` ``(11,)``, and the number of balls used.
+    """Return the rating vector ``today``, and the number of balls in earlier innings.
 
     The rating is computed from the earlier innings of the same match by one Newton step from zero
     (see `attnlens.cricket.predictor.ratings`). The prior standard deviation is `TODAY_DEVIATION`.
@@ -299,7 +299,7 @@ def rate_today(
 
 
 def usual_of(match: Match, innings: Innings, base: Floats32, ratings: Ratings) -> Floats32:
-    """Return the outcome log-probabilities ``(n, 11)`` of average players in each ball's situation.
+    """Return the log-probabilities ``(n, 11)`` of the outcomes for average players.
 
     Recent matches of the competition are used to correct ``base``.
 

@@ -60,7 +60,7 @@ class Trained:
         name: the name of a shipped checkpoint, or the stem of the file.
         sha256: the digest of the file.
         base: the model that predicts outcomes from the scoreboard alone.
-        card: training dates, match types and accuracy figures, as plain data.
+        card: the model card, which contains training dates, match types and accuracy figures.
         calibration: see `attnlens.cricket.predictor.calibration`.
         win: the model of win probabilities, fitted on matches up to the date ``win_until``.
         trained_on: the results of `identity_of` for the training and validation matches; ``None``
@@ -83,7 +83,7 @@ class Trained:
         return None if value is None else datetime.date.fromisoformat(value)
 
     def knows_a_team(self, teams: Sequence[str]) -> bool:
-        """Return whether any of ``teams`` was in training; true if the card lists no teams."""
+        """Return whether training included any of ``teams``; true if no teams are listed."""
         trained = set(self.card.get("teams", []))
         return not trained or not teams or not trained.isdisjoint(teams)
 
@@ -251,7 +251,7 @@ def identity_of(match: Match) -> int | None:
 
 
 def identities(matches: Iterable[Match]) -> frozenset[int]:
-    """Return the set of the matches' identities (see `identity_of`), without ``None``."""
+    """Return the set of the results of `identity_of`, without ``None``."""
     return frozenset(filter(None, map(identity_of, matches)))
 
 
@@ -341,7 +341,7 @@ def ratings_of(tensors: dict[str, Tensor], until: str | None, kinds: Sequence[st
 
 
 def _single(stored: Tensor) -> Floats32:
-    """Convert to single precision with numpy, because torch would start its threads."""
+    """Convert to single precision with numpy. A conversion in torch would start threads."""
     return stored.numpy().astype(np.float32)
 
 
@@ -459,9 +459,9 @@ T = TypeVar("T", bound=Trained)
 class Timeline(Generic[T]):
     """A predictor whose ratings can be computed for any date.
 
-    If a match is after the last day of the predictor's ratings, the history's matches before that
-    match are added to the ratings. For an earlier match, the ratings are computed from the history
-    alone. If the history is ``None``, the predictor does not change.
+    If the date is later than the last day of the predictor's ratings, the history's matches before
+    the date are added to the ratings. For other dates, the ratings are computed from only the
+    history. If the history is ``None``, the predictor does not change.
     """
 
     def __init__(self, predictor: T, history: Iterable[Match] | None) -> None:
@@ -484,8 +484,8 @@ class Timeline(Generic[T]):
     def predictor_for(self, match: Match) -> T:
         """Return the predictor with ratings up to the day before ``match``.
 
-        For a match without a date, the predictor does not change. Calls in order of date are
-        fastest.
+        For a match without a date, the predictor does not change. Calls are fastest when the
+        matches are in order of date.
         """
         day = match.date
         if day is None or not self._is_dated:
@@ -534,8 +534,7 @@ class Added:
         days: the number of distinct days on which the added matches ended.
         already_known: the number of matches that the ratings and every `DayTable` already included.
         undated: the number of matches without a date.
-        completed: the number of earlier matches that were added only to a `DayTable`, because that
-            table lacked these matches.
+        completed: the number of matches that only a `DayTable` lacked before the update.
     """
 
     matches: int

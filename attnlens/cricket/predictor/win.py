@@ -2,10 +2,10 @@
 
 In a chase, a logistic model computes the probability from the state. In a first innings, a second
 model predicts the distribution of the total. The logistic model then evaluates the chase of each
-possible total, and the results are averaged. The probability therefore does not jump between the
-innings. Both models use the state of the match and the form before the match, but not the players
-who are batting or bowling. The probability after a ball is also the probability before the next
-ball. A `WinLedger` lists how much each ball changed a side's win probability.
+possible total, and the results are averaged. Because of this method, the probability does not jump
+between the innings. Both models use the state of the match and the form before the match, but not
+the players who are batting or bowling. The probability after a ball is also the probability before
+the next ball. A `WinLedger` lists how much each ball changed a side's win probability.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class States:
     wickets: Floats
 
     def after(self) -> States:
-        """Return the state after each possible outcome. The last axis is `OUTCOMES`."""
+        """Return the states after all outcomes. The last axis has the order of `OUTCOMES`."""
         return States(
             self.score[..., None] + RUNS,
             np.maximum(self.left[..., None] - _LEGAL, 0),
@@ -79,7 +79,7 @@ class Contest:
 
 
 def contest_of(match: Match, innings: Innings, form: Form) -> Contest | None:
-    """Return the contest of an innings, or ``None`` if its win probabilities are undefined.
+    """Return the `Contest` for an innings, or ``None`` if win probabilities are undefined.
 
     Win probabilities are undefined in matches without a limit of overs, in innings of more than
     `LONGEST` balls and in super overs. The probabilities of a chase are also undefined if the
@@ -126,7 +126,7 @@ def states_then(innings: Innings, quota: float) -> States:
     """Return the state after each delivery, as arrays ``(deliveries,)``.
 
     Except for the last delivery, the state after a delivery is the state before the next delivery.
-    The state therefore includes penalty runs that are awarded between the two deliveries.
+    Penalty runs that are awarded between two deliveries are included in this state.
     """
     before, last = states_before(innings, quota), innings.deliveries[-1]
     final = (
@@ -139,7 +139,7 @@ def states_then(innings: Innings, quota: float) -> States:
 
 
 def won(match: Match, team: str) -> float | None:
-    """Return 1 if ``team`` won, 0 if it lost, 0.5 for a tie, and ``None`` in all other cases.
+    """Return 1 if ``team`` won, 0 for a defeat, 0.5 for a tie, and ``None`` for other results.
 
     The result is also ``None`` if a rule such as ``D/L`` decided the match.
     """
@@ -153,7 +153,7 @@ def won(match: Match, team: str) -> float | None:
 
 
 def chase_result(match: Match, chase: Innings) -> float | None:
-    """Return 1 for a successful chase, 0 for a failed one, 0.5 for a tie, or ``None`` if unknown.
+    """Return 1 for a successful chase, 0 for a failed chase, 0.5 for a tie; ``None`` if unknown.
 
     A chase may stop with wickets and balls left, for example because no batter is fit. Such a chase
     counts as failed if the margin in the file agrees with the totals.
@@ -173,7 +173,7 @@ MAX_LOG_ODDS: Final = 7.6
 """The largest absolute log-odds of an undecided match (a probability of 0.05% or 99.95%)."""
 
 _DEVIATION: Final = 1.5
-"""The standard deviation of the runs from one ball, divided by the square root of their mean."""
+"""The standard deviation of a ball's runs, divided by the square root of the mean."""
 
 _MIN_RATE: Final = 0.4
 _AHEAD: Final = 0.6
@@ -182,7 +182,7 @@ _AHEAD: Final = 0.6
 _RESOURCES: Final = (6, 10, 16, 25, 40)
 _TYPICAL: Final = 16
 _MARGINS: Final = (None, 8, 14, 25)
-"""The limits on balls per wicket in hand. `chase_features` has features for each limit.
+"""The limits on balls for each wicket in hand. Each limit has features in `chase_features`.
 
 ``None`` means no limit.
 """
@@ -249,8 +249,8 @@ def remaining_features(
     """Return the features for the mean of the remaining runs, ``(..., features)``.
 
     If no balls or no wickets are left, every feature is 0. The weights of the first `N_BRINGING`
-    features are not negative. A state with more balls, more wickets or a higher score therefore
-    never has fewer expected runs.
+    features are not negative. With these weights, the expected runs never decrease when balls,
+    wickets or score increase.
     """
     bowled, rate = quota - left, run_rate(level, batting)
     ahead = ((score - rate * bowled) / (bowled + 30)).clip(-_AHEAD, _AHEAD)
@@ -289,7 +289,7 @@ class TotalRange:
 _STORED: Final = ("chase", "remaining", "variance", "quantiles")
 
 FINISH: Final = 9
-"""The number of balls at the end of a chase for which `finish_values` are also used.
+"""`finish_values` are also used for this number of balls at the end of a chase.
 
 The weight of `finish_values` grows with each ball, up to 1 at the last ball. The number was tuned
 on chases from 11 May to 23 October 2024.
@@ -307,8 +307,8 @@ def finish_values(probabilities: tuple[float, ...]) -> Floats:
         probabilities: the outcome probabilities of every ball, ``(11,)``.
 
     Returns:
-        The win probability, indexed by runs needed, legal balls left and wickets in hand,
-        ``(6 * FINISH + 2, FINISH + 1, ALL_OUT + 1)``.
+        An array of win probabilities. The indices are the runs needed, the legal balls left and the
+        wickets in hand. The shape is ``(6 * FINISH + 2, FINISH + 1, ALL_OUT + 1)``.
     """
     values = np.zeros((6 * FINISH + 2, FINISH + 1, ALL_OUT + 1))
     values[0] = 1.0
@@ -388,7 +388,7 @@ class WinModel:
     def _finishing(
         self, contest: Contest, needed: Floats, states: States, left: int, exact: Floats
     ) -> Floats:
-        """Return win probabilities for chase states, as if at most ``left`` balls remained."""
+        """Return win probabilities for chase states. ``left`` limits the remaining balls."""
         balls = np.minimum(states.left, left)
         at = (needed.clip(0, len(exact) - 1), balls, states.wickets)
         share = ((FINISH + 1 - balls) / FINISH).clip(0, 1)
@@ -425,7 +425,7 @@ class WinModel:
     def from_tensors(
         cls, tensors: Mapping[str, Tensor], last_over: Floats | None = None
     ) -> Self | None:
-        """Build the model from `to_tensors`, or return ``None`` if a tensor is missing.
+        """Build the model from the result of `to_tensors`; ``None`` if a tensor is missing.
 
         Older checkpoints do not have these tensors.
 
@@ -466,10 +466,10 @@ class InningsValues:
 def innings_values(
     win: WinModel | None, form: Form, match: Match, innings: Innings
 ) -> InningsValues | None:
-    """Return the win probabilities before and after every delivery; ``None`` if undefined.
+    """Return the win probabilities before and after every delivery, if they are defined.
 
-    If a chase with an unrevised target follows, the first innings counts as complete after its last
-    ball. If the result of a chase is known, the win probability after the last ball is the result.
+    If a chase follows and the target is not revised, the first innings is treated as complete. If
+    the result of a chase is known, the win probability after the last ball is the result.
 
     Args:
         form: the form of both sides on the day before the match.
@@ -493,7 +493,7 @@ class WinChances:
 
     Attributes:
         before: the win probability in the state before the ball ``(n,)``.
-        expected: the mean of ``after``, weighted by the forecast ``(n,)``.
+        expected: the mean of ``after`` under the forecast probabilities ``(n,)``.
         after: the win probability after each possible outcome ``(n, 11)``.
         actual: the win probability after the actual outcome ``(n,)``.
         projected: the projected total before each ball; ``None`` in a chase.
@@ -533,8 +533,8 @@ class WinMove:
     """One change of a side's win probability.
 
     Attributes:
-        index: the index of the delivery, counted from 1. A change of kind ``revised target`` has
-            the index of the first delivery of the chase.
+        index: the index of the delivery, counted from 1. If ``kind`` is ``revised target``, the
+            delivery is the first delivery of the chase.
         points: the change of the win probability, from -1 to 1.
     """
 
@@ -609,7 +609,7 @@ _ROUNDING = 1e-9
 
 
 def players_added(match: Match, ledger: WinLedger) -> tuple[WinAdded, ...]:
-    """Return the win probability that each player added, largest first.
+    """Return the win probability that each player added, in decreasing order.
 
     The points of a ball (including extras) go to the batter who faced the ball. The bowler gets the
     same points with the opposite sign. For a run out, or another wicket that is not credited to the

@@ -27,13 +27,13 @@ from attnlens.reference import one_thread as one_thread
 def to_tensor(array: np.ndarray[Any, Any]) -> Tensor:
     """Copy an array into memory that torch aligns to 64 bytes.
 
-    With a different alignment, matrix products may sum in a different order and differ slightly.
+    Another alignment can change the order of sums, and the last digits of matrix products.
     """
     return torch.tensor(array)
 
 
 def stacked(arrays: Sequence[np.ndarray[Any, Any]], length: int, fill: float = 0) -> Tensor:
-    """Pad arrays at the end, and stack them to ``(batch, length, ...)``."""
+    """Pad each array at the end, and stack the arrays to ``(batch, length, ...)``."""
     first = arrays[0]
     if len(arrays) == 1 and len(first) == length:
         return to_tensor(first)[None]
@@ -44,7 +44,7 @@ def stacked(arrays: Sequence[np.ndarray[Any, Any]], length: int, fill: float = 0
 
 
 def query_side(innings: Sequence[InningsArrays], length: int) -> Batch:
-    """Return the part ``graph_data`` of a batch in which every ball is a query.
+    """Return the entry ``graph_data`` for a batch in which every ball is a query.
 
     The tensors have the shape ``(innings, length, ...)``.
     """
@@ -75,7 +75,7 @@ def _tables(
 
 
 def balls(innings: Sequence[InningsArrays], length: int) -> Balls:
-    """Return the `Balls` of every innings. Padding has over number -1 and is never visible."""
+    """Return the `Balls` of every innings. Padding has the over number -1 and is never visible."""
     fills = {"over": -1, "ball_in_over": 1}
     kinds = {
         name: stacked([getattr(arrays, name) for arrays in innings], length, fills.get(name, 0))
@@ -92,8 +92,8 @@ def training_batch(innings: Sequence[InningsArrays]) -> tuple[Batch, Tensor]:
     """Build a batch in which every ball is a query that attends to the balls before it.
 
     Returns:
-        The batch for the predictor, and the class numbers of the outcomes ``(innings, length)``,
-        with -1 for padding.
+        The batch for the predictor. The class numbers of the outcomes, with shape
+        ``(innings, length)``; -1 for padding.
     """
     length = max(len(arrays) for arrays in innings)
     identity = balls(innings, length)
@@ -150,7 +150,7 @@ def to_device(value: Any, device: torch.device) -> Any:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BallWindow:
-    """A ball, and the balls before it in its innings.
+    """A ball and the earlier balls of the innings.
 
     ``past`` lists the past balls, oldest first, in the order of the attention keys.
     """
@@ -168,7 +168,7 @@ class BallWindow:
 
 
 def window_for(match: Match, reference: BallReference, predictor: TrainedPredictor) -> BallWindow:
-    """Return the window of one ball, computed with the predictor's ratings.
+    """Return the `BallWindow` of one ball, with inputs from the predictor's ratings.
 
     Raises:
         BallNotFoundError: the match does not have the innings, or the file does not have the ball.
@@ -185,7 +185,7 @@ def window_for(match: Match, reference: BallReference, predictor: TrainedPredict
 
 
 def cut_window(match: Match, innings: Innings, arrays: InningsArrays, index: int) -> BallWindow:
-    """Return the window of the ball ``index`` in an innings that is already encoded."""
+    """Return the `BallWindow` of the ball ``index``. ``arrays`` describes the innings."""
     position = index - 1
     batch = window_batch(arrays, position)
     sequence = batch["sequence"]
@@ -213,8 +213,7 @@ def cut_window(match: Match, innings: Innings, arrays: InningsArrays, index: int
 DIGITS: Final = 8
 """The number of decimals to which probabilities are rounded.
 
-At this precision, the mean of the columns ``win_*``, weighted by the columns ``p_*``, agrees with
-``win_expected`` to six digits.
+With 8 decimals, ``win_*`` and ``p_*`` reproduce ``win_expected`` to six digits.
 """
 
 COLUMNS: Final[tuple[str, ...]] = (
@@ -227,7 +226,7 @@ COLUMNS: Final[tuple[str, ...]] = (
 """The columns of a forecast, in order."""
 
 Row: TypeAlias = dict[str, str | int | float | None]
-"""The values of one delivery by column name. Undefined win probabilities are ``None``."""
+"""Maps each column to the delivery's value. Undefined win probabilities are ``None``."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

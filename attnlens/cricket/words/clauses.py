@@ -29,16 +29,15 @@ from attnlens.render.prompt_template import Prompt, fence, new_nonce, render
 from attnlens.render.safe import visible
 
 _MIN_PROBABILITY: Final = 0.005
-"""A less likely outcome has a clause only if the outcome is explained or has happened."""
+"""Below this probability, an outcome has a clause only if it is explained or has happened."""
 
 _MIN_POINTS: Final = 0.05
-"""Contributions of fewer percentage points would be printed as 0.0, and have no clause."""
+"""Smaller contributions (in percentage points) have no clause: they would be printed as 0.0."""
 
 
 def render_text(facts: object, ids: object) -> RenderedText:
-    """Return the text of the clauses that have the given ids, in the order of the ids.
-
-    Cautions that are not among the ids are added at the end.
+    """Return the clauses with the given ids as one text, in the order of the ids. Cautions whose
+    ids are not given are added at the end.
 
     Args:
         facts: an explanation (as an object, plain data or JSON), its clauses, or a mapping of ids
@@ -46,7 +45,7 @@ def render_text(facts: object, ids: object) -> RenderedText:
         ids: a list of ids, a mapping with a list of ids under ``ids``, or JSON of either.
 
     Returns:
-        The text, and the ids that were dropped, each with the reason.
+        The text, and the reason for each id that was dropped.
 
     Raises:
         InputError: ``facts`` or ``ids`` has another form.

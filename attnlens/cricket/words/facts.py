@@ -1,4 +1,4 @@
-"""Write sentences from templates. A template quotes numbers and names by JSON pointer."""
+"""Write sentences from templates. In a template, JSON pointers stand for numbers and names."""
 
 from __future__ import annotations
 
@@ -16,13 +16,12 @@ OUTCOME_WORDS: Final = {outcome: names.words for outcome, names in OUTCOME_NAMES
 AnyDocument = TypeVar("AnyDocument", bound=JsonDocument)
 
 _MAX_ROUNDING_SHARE: Final = 0.3
-"""The largest relative error of a difference that rounding to whole percents may cause.
-
-If the error of the difference of two probabilities would be larger, decimals are printed.
+"""Two probabilities are printed with decimals if rounding to whole percents would change their
+difference by a larger fraction than this.
 """
 
 _MAX_TWO_DECIMALS: Final = 0.005
-"""If whole percents are not precise enough, two probabilities below this value get two decimals."""
+"""Two probabilities below this value are printed with two decimals if they need decimals."""
 
 
 def capitalized(text: str) -> str:
@@ -40,7 +39,7 @@ VERDICT_WORDS: Final[Mapping[str, str]] = {
     "cannot be told": "but the result is unclear",
     "contradicted": "the opposite of what is claimed",
 }
-"""A phrase for each verdict. In a sentence, the phrase follows the effect of hiding balls."""
+"""For each verdict, the end of a sentence such as "Hiding ball 7.1 lowers the probability, ..."."""
 
 
 def surname(name: str) -> str:
@@ -78,13 +77,10 @@ FORMS: Final[Mapping[str, Callable[[Any], str]]] = {
     "q": lambda value: "below 0.001" if value < 0.001 else f"{value:.2g}",
     "claim": lambda value: value.replace("it attended to", "the model attended to"),
 }
-"""The functions that format a quoted value.
-
-A template can name one of these functions after the pointer.
-"""
+"""Functions that format a value. In a template, the name of a function can follow the pointer."""
 
 QUOTE: Final = re.compile(r"\[(/[^\s\]]+) ?(\w*)\]")
-"""A quote in a template: a JSON pointer in brackets, and possibly a name from `FORMS`."""
+"""A quote in a template: brackets with a JSON pointer and, if needed, a name from `FORMS`."""
 
 
 def text_of(
@@ -95,7 +91,7 @@ def text_of(
     An example of a template is ``[/ball/score] at [/ball/run_rate tenths] an over``.
 
     Args:
-        names: texts that replace quoted texts, such as short names for full names.
+        names: a dictionary from quoted texts to texts that replace them, such as short names.
     """
 
     def text(quote: re.Match[str]) -> str:
@@ -113,7 +109,7 @@ def sentence(
     The sentence is capitalized, unless the template begins with a quote.
 
     Args:
-        names: texts that replace quoted texts, as for `text_of`.
+        names: a dictionary of replacements, as for `text_of`.
     """
     text = text_of(document, template, names)
     facts = (
@@ -126,7 +122,7 @@ def sentence(
 
 
 def quote_change(document: JsonDocument, before: str, after: str) -> tuple[str, str]:
-    """Return quotes for two probabilities, with the fewest decimals that show the difference."""
+    """Return quotes that print two probabilities, with enough decimals to show the difference."""
     first, second = resolve(document, before), resolve(document, after)
     difference = round(second, 2) - round(first, 2)
     fair = abs(difference - (second - first)) <= _MAX_ROUNDING_SHARE * abs(second - first)

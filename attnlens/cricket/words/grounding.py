@@ -27,9 +27,7 @@ _SUBJECTS: Final = {
 _NO_COUNT: Final = (
     r"(?! (?:of|for|runs|balls|overs|wickets|needed|more|from|(?:\w+ )?\w{3,}[^s\W]s)\b)"
 )
-"""A lookahead for use after an outcome's name. The lookahead excludes counts such as ``four
-balls``.
-"""
+"""A lookahead after the name of an outcome: ``four balls`` is a count, not the outcome four."""
 
 _PHRASES: Final[dict[str, str | tuple[str, str]]] = {
     r"\b\d(?:, \d)+(?:,? and \d)?\b(?! \w)": "",
@@ -60,8 +58,8 @@ _PHRASES: Final[dict[str, str | tuple[str, str]]] = {
 }
 """Patterns of phrases in match reports.
 
-The value of a pattern is a text that replaces the phrase, or a pair of a column and a label. The
-phrase then stands for this label.
+The value of a pattern is a text or a pair. A text replaces the phrase. A pair is a column of the
+data and a label in this column, and the phrase stands for the label.
 """
 
 
@@ -81,7 +79,6 @@ _STATE: Final = (
 
 
 def _at(data: Any, *steps: str | int) -> Any:
-    """Return the value at a path in plain data, or ``None`` if there is no value."""
     for step in steps:
         try:
             data = data[step]
@@ -186,7 +183,7 @@ class _Explanation(DataRows):
             self.add_fact(self._row(), float(won[2]), f"won by {won[3]}", "/match/result")
 
     def _changes(self, labels: Mapping[str, Any], *path: str | int) -> None:
-        """Add a group's points, or a claim's points and the probability after its change."""
+        """Add the points of a group or a claim. For a claim, also add the new probability."""
         for at, change in self._all(*path):
             outcome = change.get("outcome")
             if labels.get("outcome", outcome) != outcome:
@@ -218,7 +215,6 @@ class _Explanation(DataRows):
         return self.add_row({name: text for name, text in labels.items() if isinstance(text, str)})
 
     def _fact(self, row: int, key: str, *path: str | int, plus: Any = 0, to: float = 1) -> None:
-        """Add a fact: the number at ``path``, plus ``plus``, multiplied by ``to``."""
         try:
             value = (float(_at(self.data, *path)) + float(plus or 0)) * to
         except (TypeError, ValueError, OverflowError):

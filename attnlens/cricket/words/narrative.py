@@ -33,7 +33,7 @@ RECORDS: Final[Mapping[Role, str]] = {
     "batter": f"{BATTER}'s record",
     "bowler": f"{BOWLER}'s record",
 }
-"""The name of a player's rating in sentences about reasons."""
+"""Names of the players' ratings in sentences."""
 
 RECORD_ROLES: Final[Mapping[str, Role]] = {
     "striker's record": "batter",
@@ -57,7 +57,8 @@ _MAX_LABELS: Final = 4
 _SCOREBOARD_KINDS: Final = ("the scoreboard", "the chase")
 """Kinds of claims that do not count as findings.
 
-The usual probability depends on the scoreboard, so an effect of the scoreboard is no finding.
+The usual probability depends on the scoreboard. An effect of the scoreboard is therefore not
+reported as a finding.
 """
 
 MARKED_RATIOS: Final = (2.0, 1.25, 0.8, 0.5)
@@ -92,21 +93,20 @@ _RATIO_WORDS: Final = (
     (4.1, "four times the usual"),
     (5.0, "more than four times the usual"),
 )
-"""Phrases that compare a probability with the usual one. The number is a phrase's largest ratio.
-
-Above the last ratio, the phrase is "many times the usual".
+"""Phrases for the ratio of a probability to the usual probability. The first phrase whose number is
+larger than the ratio is used. If no number is larger, the phrase is "many times the usual".
 """
 
 _MAX_WORDS: Final = 100
-"""A longer narrative is shortened. A full name counts as two words, and a surname as one."""
+"""The maximum number of words in a narrative. A full name counts as two words, a surname as one."""
 
 MIN_GROUP_POINTS: Final = 0.5
 _MIN_CAME_SHARE: Final = 0.1
-"""If the calibration slope is smaller, a note says that the points did not come true."""
+"""Below this calibration slope, a note says that the points of a group did not come true."""
 
 _MIN_MENTIONED_SWING: Final = 0.04
 _MIN_MISCALIBRATION: Final = 0.02
-"""A smaller difference between a forecast and the observed frequency is not mentioned."""
+"""The smallest difference between a forecast and the observed share that a narrative mentions."""
 
 _MIN_SET_RUNS, _MIN_STAND_RUNS, _MIN_COSTLY_RUNS = 30, 50, 12
 _MIN_LONG_CHASE_BALLS, _MIN_HAUL_WICKETS, _MAX_NEW_STAND_BALLS, _MAX_NEW_BATTER_BALLS = 61, 2, 5, 3
@@ -234,13 +234,13 @@ def noted(explanation: Explanation, template: str, roles: Iterable[Role] = tuple
 
 
 def group_note(explanation: Explanation, group: str) -> str | None:
-    """Return the text of `record_note` for a player's record, and ``None`` for any other group."""
+    """Return the text of `record_note` if a group is a player's record, and otherwise ``None``."""
     note = record_note(explanation, RECORD_ROLES[group]) if group in RECORD_ROLES else None
     return None if note is None else text_of(explanation, note)
 
 
 def came_note(explanation: Explanation, number: int) -> str:
-    """Return a note if a group was miscalibrated on held-out balls, and otherwise "".
+    """Return a note if a group was miscalibrated on held-out balls, and otherwise an empty text.
 
     An example is `` (45% of such points came true)``.
     """
@@ -313,7 +313,7 @@ def _beside_usual(explanation: Explanation, form: str, sign: str) -> str:
 
 
 def came(explanation: Explanation) -> str | None:
-    """Say what happened on the ball. Add the probability, unless another sentence gives it.
+    """Return a sentence about the outcome, and its probability (unless another sentence has it).
 
     The result is ``None`` if the ball has not been bowled.
     """
@@ -344,7 +344,7 @@ def result_of(explanation: Explanation) -> str:
 
 
 def dismissal(explanation: Explanation) -> str | None:
-    """Say who was out, how, and whether at the non-striker's end. ``None`` if no wicket fell."""
+    """Return a clause about the player who was out, or ``None`` if no wicket fell."""
     ball = explanation.ball
     result = ball.happened
     if result is None or result.out is None:
@@ -393,7 +393,7 @@ def _swing(explanation: Explanation) -> str | None:
 
 
 def _calibration(explanation: Explanation) -> str | None:
-    """Write a sentence if similar forecasts are miscalibrated. Otherwise, return ``None``."""
+    """Return a sentence if similar forecasts were miscalibrated on held-out balls."""
     prediction = explanation.prediction
     if prediction.calibration is None:
         return None
@@ -414,10 +414,9 @@ def _calibration(explanation: Explanation) -> str | None:
 
 
 def model_claims(explanation: Explanation) -> list[int]:
-    """Return the indices of all findings (claims about the whole model), in display order.
-
-    Three kinds of claims are not findings: claims for comparison (such as the claim about the last
-    balls), claims about the scoreboard, and claims that are untested or inconclusive.
+    """Return the indices of the findings, in display order. Findings are tested claims about the
+    whole model. Claims about the last balls, claims about the scoreboard and inconclusive claims do
+    not count as findings.
     """
     return [
         index
@@ -436,9 +435,8 @@ def supported(explanation: Explanation) -> list[int]:
 
 
 def hidden_sets(explanation: Explanation) -> list[int]:
-    """Return the indices of the claims about sets of past balls, one claim for each set.
-
-    Supported claims come before the others. Within both parts, the largest change is first.
+    """Return the indices of the claims about sets of past balls, one claim for each set. Supported
+    claims come first, and larger changes come before smaller ones.
     """
     claims = explanation.evidence
     indices = [
@@ -471,7 +469,7 @@ def tested(explanation: Explanation) -> Sentence | None:
 
 
 def effect_of_hiding(explanation: Explanation, index: int) -> str:
-    """Return a template for a claim, such as ``without ball 2.6 it would be 9%, not 15%``."""
+    """Return a template for an effect, such as ``without ball 2.6 it would be 9%, not 15%``."""
     pointer = f"/evidence/{index}/top_change"
     before, after = quote_change(explanation, f"{pointer}/before", f"{pointer}/after")
     same = explanation.evidence[index].top_change.outcome == explanation.prediction.subject
@@ -480,9 +478,8 @@ def effect_of_hiding(explanation: Explanation, index: int) -> str:
 
 
 def claim_subject(explanation: Explanation, index: int) -> str:
-    """Return a template that names the input that a claim about the whole model hides.
-
-    The input is past balls, a player's record, or the ground and the teams.
+    """Return a template for the input that is hidden to test a claim about the whole model, such as
+    past balls, a player's record, or the ground and the teams.
     """
     claim, ball = explanation.evidence[index], explanation.ball
     if not claim.removed:

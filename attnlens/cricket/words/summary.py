@@ -1,4 +1,4 @@
-"""Write the summary line: the most attended past balls, and the effect of hiding the balls."""
+"""Write the summary line: the past balls with the most attention, and the effect of hiding them."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ if TYPE_CHECKING:
     from attnlens.cricket.explain.types import ClaimKind, Evidence, Explanation
 
 _STRONG_FOCUS = 0.3
-"""The share of attention above which the summary mentions the current over."""
+"""The summary mentions the current over if the over's share of the attention exceeds this value."""
 
 _ATTENDED = 0.4
-"""The sum of attention weights above which the summary mentions the bowler's balls."""
+"""The summary mentions the bowler's balls if the sum of their weights exceeds this value."""
 
 _BOUNDARIES = frozenset({"4", "6"})
 
 BallHistory = Mapping[Any, Any] | Sequence[Any]
-"""The result of each ball: a mapping from indices (numbers or text), or a list from ball 1."""
+"""The results of the balls: a mapping from indices (numbers or text), or a list in order."""
 
 _HIDDEN_WITH: Final[Mapping[str, ClaimKind]] = {
     "Strong focus": "this over",
     "Attended": "this bowler",
     "Recent momentum": "attended",
 }
-"""The claim whose balls are hidden for each part of the summary, by the part's first words."""
+"""Maps the first words of each part of the summary to the kind of claim about the same balls."""
 
 
 class _Head(BaseModel):
@@ -64,13 +64,13 @@ def summarize_temporal_attention(heatmap: Any, ball_history: BallHistory | None)
     The parts are:
 
     - the current over's share of attention, if it is above 30%;
-    - the share of boundaries among the bowler's balls, if the weights of these balls in the
-      ``same_bowler`` head sum to more than 0.4;
-    - the runs on the balls that the ``recency`` head lists.
+    - the share of boundaries among the bowler's balls, if the weights of the ``same_bowler`` head
+      on these balls sum to more than 0.4;
+    - the total runs from the balls that the ``recency`` head lists.
 
-    A part is left out if its head is missing, or if ``ball_history`` lacks its balls. The result
-    may therefore be empty. The summary describes attention only. The ``evidence`` of an explanation
-    shows whether the prediction depends on these balls.
+    A part is left out if the heat map lacks the head, or if ``ball_history`` lacks the balls. The
+    result may therefore be empty. The summary describes attention only. The ``evidence`` of an
+    explanation shows whether the prediction depends on these balls.
 
     Args:
         heatmap: a heat-map document (``{"temporal_attention": {...}}``), the inner object of such a
@@ -79,7 +79,8 @@ def summarize_temporal_attention(heatmap: Any, ball_history: BallHistory | None)
         ball_history: for each ball, an object or a mapping. It has ``outcome`` (a text) and may
             have ``runs`` (all runs, including extras) and ``boundary``. If ``runs`` is missing, the
             digit of the outcome is used. If ``boundary`` is missing, an outcome of 4 or 6 counts as
-            a boundary. This outcome is read from the head's ``outcomes``, if present.
+            a boundary. The outcome is taken from the ``outcomes`` of the head, if the head has this
+            field.
 
     Raises:
         InputError: ``heatmap`` is not an object, or one of its values has the wrong type.
