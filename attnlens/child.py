@@ -2,9 +2,9 @@
 
 The parent sends the arguments of a function as JSON, and the child answers with lines of JSON. The
 parent therefore never unpickles or executes data from the child. The system call `setrlimit` limits
-the child's memory and processor time, and can forbid the child to write files. The parent limits
-the time that it waits for the child's next line. Windows has no `setrlimit`, so only the waiting
-time is limited there. On macOS, memory is not limited.
+the child's memory and processor time, and can prevent the child from writing files. The parent also
+limits the time between two lines from the child. Windows has no `setrlimit`, so only this time
+limit applies on Windows. On macOS, memory is not limited.
 
 Reference: https://man7.org/linux/man-pages/man2/getrlimit.2.html
 """
@@ -36,9 +36,9 @@ _START: Final = (
 )
 _PARENT_POLL_SECONDS: Final = 1.0
 _PR_SET_PDEATHSIG: Final = 1
-"""The `prctl` option for the signal that Linux sends to a process whose parent has ended."""
+"""The `prctl` option that makes Linux send a signal to this process when the parent ends."""
 _ALLOCATION_FAILED: Final = "can't allocate memory"
-"""A text that occurs in the RuntimeError that torch raises when memory runs out."""
+"""The words in torch's RuntimeError that show that memory ran out."""
 
 Report = Callable[[str], None]
 
@@ -56,7 +56,7 @@ class Bounds:
         cpu_seconds: the maximum processor time in seconds, summed over all threads.
         silent_seconds: the maximum time in seconds to wait for a line from the child.
         answer: the maximum number of bytes in the child's whole output.
-        remedy: advice for the user, which error messages about the child include.
+        remedy: advice for the user, added to error messages about the child.
         writes: whether the child may write files.
     """
 

@@ -43,8 +43,8 @@ def read_whole(
         remedy: advice for the user, which the error message includes.
 
     Raises:
-        InputError: the file is missing, not a regular file, unreadable or too large. The class of
-            this exception is ``error``.
+        InputError: the file is missing, not a regular file, unreadable or too large. The argument
+            ``error`` sets the class of the exception.
     """
     if os.path.isdir(path):
         raise error(f"is a directory, not a {kind}", path=path, remedy=remedy)
@@ -91,13 +91,13 @@ def is_ours(status: os.stat_result, rights: int = stat.S_IWGRP | stat.S_IWOTH) -
 
 @contextmanager
 def written_beside(path: str | os.PathLike[str], *, lasting: bool = False) -> Iterator[Path]:
-    """Yield a temporary path next to ``path``, for the ``with`` block to write a file.
+    """Yield a temporary path next to ``path``, at which the ``with`` block can write a file.
 
     If the block raises no error, the file is renamed to ``path``.
 
     Args:
-        lasting: whether to flush the file to the disk before and after renaming. Then, even after a
-            power cut, ``path`` contains the complete old file or the complete new file.
+        lasting: whether to flush the file to the disk before and after renaming. With flushing,
+            ``path`` contains a complete file (old or new) even after a power cut.
 
     Raises:
         InputError: the folder does not exist or is not writable, or the disk is full.
@@ -165,7 +165,7 @@ _SYSTEM_REMEDIES: Final = {
 }
 
 _NUMBER_IN_TEXT: Final = re.compile(r"\(os error (\d+)\)")
-"""A pattern for the system error number in error messages of Rust libraries."""
+"""A pattern that finds the system error number in an error message of a Rust library."""
 
 
 def _error_number(error: BaseException | None) -> int | None:

@@ -3,8 +3,9 @@
 One thread runs the model. The most urgent request runs first.
 
 Only one request can use the model at a time, because requests share the model's hooks. Requests for
-a whole innings run before tests of single balls. Requests to prefetch an answer run last, and are
-refused when too many are queued. A job is dropped when no client waits for the job.
+a whole innings run before tests of single balls. Requests to prefetch an answer run last. When too
+many such requests are waiting, further ones are refused. A job is dropped when no client waits for
+the job.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ class Job:
 
 
 def never_disconnected() -> bool:
-    """Return False: the default check, for a client that never disconnects."""
+    """Return False. This check is the default, and means that the client is still connected."""
     return False
 
 
@@ -104,7 +105,7 @@ class AnswerQueue:
                 waits for a job that has not started, the job is dropped.
 
         Raises:
-            BusyError: too many jobs, or too many jobs that prefetch answers, are waiting.
+            BusyError: the queue is full, or already contains too many ``AHEAD`` jobs.
             DisconnectedError: the client has disconnected.
             TookTooLong: the answer was not ready within 120 seconds.
             Exception: the error that ``make`` raised. Errors are not cached.

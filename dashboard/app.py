@@ -147,7 +147,7 @@ def create_app(
 
     @server.before_request
     def refuse_malformed() -> Response | None:
-        """Answer 400 to a malformed callback request, which would make Dash fail."""
+        """Answer a malformed callback request with status 400, because Dash would fail on it."""
         is_other = request.endpoint != "/_dash-update-component"
         try:
             if is_other or is_call(request.get_json(silent=True), app.callback_map):
@@ -303,6 +303,6 @@ def modules() -> tuple[str, Data]:
 
 
 def _links(folder: str, names: Data) -> str:
-    """Return HTML that loads the main script and, in parallel, the scripts that it imports."""
+    """Return HTML that loads the main script and the imported scripts in parallel."""
     preloaded = [f'<link rel="modulepreload" href="{folder}/{name}">' for name in sorted(names)]
     return "\n".join([*preloaded, f'<script type="module" src="{folder}/main.js"></script>'])

@@ -1,4 +1,4 @@
-"""Keep the open matches and recordings under the keys in their URLs.
+"""Store the open matches and recordings, each under the key that its URL contains.
 
 Files named on the command line stay open. The key of an upload is a hash of its name and content.
 Uploads are not listed on any page. When the uploads exceed a limit, the least recently used uploads
@@ -54,18 +54,19 @@ class Functions:
 
     Attributes:
         read: returns the match in the file at a path. Raises `AttnlensError`.
-        match: returns the data of a match without its balls.
+        match: returns the data of a match, without data about single balls.
         people: returns the players of a match, each with the first ball that the player faced or
             bowled.
-        story: returns the ``html`` of a match's story. The arguments are the match, whether to test
-            claims, the model, a function that maps an innings and a ball to a URL, and a function
-            to call between steps.
-        innings: returns every ball of an innings (`attnlens.cricket.explain.innings_data`), and the
-            ``scores`` before each ball as HTML. The arguments are the match, the innings and the
-            model.
-        explain: returns the ``explanation`` of a ball with its evidence, and the ``html`` of the
-            explanation's parts. The arguments are the match, the innings, the ball, the model and
-            the outcome to explain; ``None`` selects the default outcome.
+        story: returns the ``html`` of a match's story. The arguments are the match, a flag to test
+            claims, the model, a function that returns the URL of a ball, and a function that is
+            called between steps.
+        innings: returns the data of `attnlens.cricket.explain.innings_data` for an innings. The
+            entry ``scores`` is added: the score before each ball, as HTML. The arguments are the
+            match, the innings and the model.
+        explain: returns two entries for a ball: ``explanation``, which includes the evidence, and
+            ``html``, which contains the parts of the page. The arguments are the match, the
+            innings, the ball, the model and the outcome to explain; ``None`` selects the default
+            outcome.
         next_ball: returns the forecast of the next ball. If there is no forecast, ``waiting`` says
             why. The arguments are the match and the model.
         what_if: returns the answer to a what-if question as HTML. The arguments are the match, the
@@ -118,9 +119,8 @@ class LibraryItem(Generic[Content]):
     Attributes:
         key: the item's name in the address.
         summary: the match's plain data, or the recording's name.
-        sample: whether this is the simulated match, which opens when the command line names no
-            file.
-        followed: an object that reads a growing match file again, or ``None`` for other files.
+        sample: whether the item is the simulated match, which opens if the user gives no file.
+        followed: the reader of a match file that still grows, or ``None`` for other files.
         version: a random text that is different for each state of a followed match; empty for other
             items.
         size: the size of an upload in characters.
@@ -141,7 +141,7 @@ def safe_name(text: str) -> str:
 
 
 class Library(ABC, Generic[Content]):
-    """The open items, by key."""
+    """A library of open items, each stored under a unique key."""
 
     def __init__(self, functions: Functions) -> None:
         self._functions = functions
@@ -156,7 +156,7 @@ class Library(ABC, Generic[Content]):
 
     @abstractmethod
     def _read(self, path: str, name: str) -> tuple[Content, Data]:
-        """Return the content of a file and a summary. Raise errors of the reader unchanged."""
+        """Return the content and the summary of a file."""
 
     @property
     def permanent(self) -> list[LibraryItem[Content]]:
@@ -223,7 +223,7 @@ class Library(ABC, Generic[Content]):
 
 
 class Matches(Library["Match"]):
-    """The open matches, by key.
+    """A library of open matches, each stored under a unique key.
 
     Attributes:
         note: a remark about the matches named on the command line.
@@ -267,7 +267,7 @@ class Matches(Library["Match"]):
 
 
 class Recordings(Library[str]):
-    """Pages of recordings by key."""
+    """A library of recordings' pages, each stored under a unique key."""
 
     def _read(self, path: str, name: str) -> tuple[str, Data]:
         return self._functions.page(path, name), {"name": name}

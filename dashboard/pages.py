@@ -1,4 +1,4 @@
-"""Build the pages for matches, a match, a ball, the heads and recordings."""
+"""Build each kind of page: lists, matches, balls, heads and recordings."""
 
 from __future__ import annotations
 

@@ -184,7 +184,7 @@ _MAX_SEARCH_CHARACTERS: Final = 160
 def search_hits(
     matches: Matches, people: Callable[[Match], list[Data]], text: str, first: str = ""
 ) -> list[Data]:
-    """Return the players and matches whose names contain all words of ``text``, with URLs.
+    """Return the description and the URL of each match or player that fits all words of ``text``.
 
     Args:
         first: the key of the match whose results come first.
@@ -215,7 +215,7 @@ def add_match_routes(
     """Add the routes of a match."""
 
     def of_open_match(make: Callable[..., Response]) -> Callable[..., Response]:
-        """Pass the match with the URL's key to a route, or answer 404 if no such match is open."""
+        """Give a route the match from the URL, or answer 404 if the match is not open."""
 
         @wraps(make)
         def answer(key: str, **parameters: Any) -> Response:
@@ -233,7 +233,7 @@ def add_match_routes(
     def respond(
         item: LibraryItem[Match], make: Callable[..., Data], *arguments: Any, urgency: int = FIRST
     ) -> Response:
-        """Return the cached result of ``make``. By default, ``make`` runs before tests of balls."""
+        """Return the cached result of ``make``. By default, ``make`` has the highest urgency."""
         model = chosen_model()
         key = (make, item.key, item.version, *arguments, model)
         work = partial(make, item.value, *arguments, model)

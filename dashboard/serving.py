@@ -61,7 +61,7 @@ def protect(app: Dash, host: str) -> None:
     """Refuse requests from other sites, and add a security policy to every response.
 
     Call this function after all callbacks are registered, because the policy contains the hashes of
-    their scripts.
+    the callbacks' scripts.
     """
     scripts = " ".join(
         f"'{digest}'" if digest.startswith("sha") else digest for digest in app.csp_hashes()
@@ -111,8 +111,8 @@ def _from_elsewhere(incoming: Request) -> bool:
     """Return whether the browser's headers say that a page of another site sent the request.
 
     Another port of this machine counts as another site. Over plain HTTP, browsers send
-    ``Sec-Fetch-Site`` only to their own machine. Browsers usually send ``Origin`` or ``Referer`` to
-    other machines too.
+    ``Sec-Fetch-Site`` only to servers on the same machine. Browsers usually send ``Origin`` or
+    ``Referer`` to every server.
     """
     site = incoming.headers.get("Sec-Fetch-Site")
     if site is not None:
@@ -151,7 +151,7 @@ class _Refusal(Error):  # type: ignore[misc]  # waitress has no types
 
 
 class BoundedParser(HTTPRequestParser):  # type: ignore[misc]
-    """A parser that refuses a request whose body is too large, before the body is received."""
+    """A request parser that refuses large bodies without receiving them."""
 
     max_upload_bytes: ClassVar[int] = MAX_BODY_BYTES
     arriving: ClassVar[WeakSet[BoundedParser]] = WeakSet()
@@ -196,7 +196,7 @@ class _Channel(HTTPChannel):  # type: ignore[misc]
 
 
 class LowerCaseHost:
-    """A WSGI app that converts the host name of a request to lower case for another app."""
+    """A WSGI app that calls another app with the host name in lower case."""
 
     def __init__(self, app: WSGIApplication) -> None:
         self.app = app

@@ -68,7 +68,7 @@ def test_addresses_that_lead_nowhere_say_so(page: Any, server: Server) -> None:
         page.goto(server.url + path)
         at(page, "h1").to_have_text("Nothing is here")
     page.goto(server.url + "/match/simulated-252/innings/9/ball/1")
-    at(page, "#score .trouble").to_contain_text("no innings 9")
+    at(page, "#score .trouble").to_contain_text("No ball was bowled in innings 9")
     page.goto(server.url + "/match/simulated-252/innings/1/ball/999")
     page.wait_for_selector("body[data-ready=yes]")
     assert page.url.endswith("/ball/125")

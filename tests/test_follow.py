@@ -230,7 +230,7 @@ def test_a_followed_match_keeps_its_last_good_state_and_says_why(tmp_path: Path)
         ("".join(LINES[:11]), "match.csv: now contains 10 balls, but contained 30 balls before"),
         (
             "".join(LINES[:31]).replace("Copperfield", "Elsewhere"),
-            "match.csv: contains another match",
+            "match.csv: now contains another match",
         ),
     ):
         assert later(content) is None

@@ -90,7 +90,7 @@ def test_one_kind_of_extra_and_na(tmp_path: Path) -> None:
     assert innings.deliveries[2].wickets[0].fielders == ()
     rows[3] = ball_2024(4, extra=1, kind="")
     assert problem(written(tmp_path / "d.csv", OF_2024, rows)) == (
-        "d.csv:5: extras_type is '' for 1 runs; known: wides, noballs, byes, legbyes, penalty"
+        "d.csv:5: extras_type is '' for 1 runs; known types: wides, noballs, byes, legbyes, penalty"
     )
 
 

@@ -159,7 +159,7 @@ def test_a_label_that_repeats_is_refused_with_its_candidates(shared_data: Path) 
     with pytest.raises(BallNotFoundError) as caught:
         find_ball(match, twice)
     text = str(caught.value)
-    assert f"label {twice} names {len(where)} deliveries" in text
+    assert f"label {twice} belongs to {len(where)} deliveries" in text
     for ball in where:
         assert f"{ball.index} ({twice}, {ball.bowler} to {ball.batter}" in text
     # The legal ball of that number is one ball, and can be named.

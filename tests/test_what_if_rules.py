@@ -179,7 +179,7 @@ def test_questions_as_they_are_written() -> None:
         ("is not a valid change", ["keeper=Y"]),
         ("is not a valid change", ["bowler"]),
         ("not a whole number", ["target=many"]),
-        ("not a number of runs", ["target=-3"]),
+        ("not a positive number", ["target=-3"]),
         ("too large", ["target=" + "9" * 41]),
     )
     for words, settings_ in refused:

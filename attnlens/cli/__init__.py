@@ -27,8 +27,8 @@ _NO_MEMORY = re.compile(
 _COMPLETION = "--print-completion"
 _FILES = ("MATCH", "SRC", "FILE", "PATH", "RECORDING", "EXPLANATION.json", "TEXT", "CSV")
 _FOLDERS = ("FOLDER", "DIR")
-"""These names stand for files and folders in the help. Shell completion offers paths for arguments
-with these names."""
+"""The help uses these names for arguments that are files or folders. Shell completion offers paths
+for these arguments."""
 
 _REMOVED = {
     "completion": f"run `attnlens {_COMPLETION} bash` (or zsh, tcsh)",

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from attnlens.cricket.session import Session
 
 MAX_COUNT = 999_999
-"""The upper limit of options that are counts, such as ``--balls``."""
+"""The largest value of an option that is a count, such as ``--balls``."""
 
 MAX_SEED = 2**63 - 1
 
 
 class Commands(Protocol):
-    """A group of commands. Each command adds a parser to the group."""
+    """A group of commands, to which the parser of each command is added."""
 
     def add_parser(self, name: str, **settings: Any) -> Parser:
         """Add a parser for the command ``name``."""
@@ -198,7 +198,7 @@ _SHARED: Mapping[str, Any] = {
 def add_shared(parser: Parser, *names: str, **changes: Any) -> None:
     """Add the named arguments, which several commands share.
 
-    ``changes`` override the default settings of the arguments.
+    The settings in ``changes`` replace the arguments' default settings.
     """
     for name in names:
         parser.add_argument(name, **{**_SHARED[name], **changes})
@@ -212,8 +212,8 @@ def add_formats(
 ) -> None:
     """Add the options ``--format``, ``--json`` and ``--ascii``.
 
-    The default of ``--format`` is the first of ``formats``. ``--json`` is short for
-    ``--format json``.
+    The first item of ``formats`` is the default of ``--format``. ``--json`` is short for ``--format
+    json``.
 
     Args:
         help_text: the help of ``--format``; ``{}`` is replaced by the default.
@@ -253,9 +253,10 @@ def session_of(options: argparse.Namespace, cache: Path | None = None) -> Sessio
 
 
 def ball_of(session: Session, options: argparse.Namespace) -> tuple[Match, BallReference]:
-    """Return the match and the ball that ``MATCH``, ``--ball`` and ``--innings`` name.
+    """Return the match and the ball that the user chose with ``MATCH``, ``--ball`` and
+    ``--innings``.
 
-    If the name matches several balls or no name is given, print the chosen ball on stderr.
+    If ``--ball`` is missing or matches several balls, choose a ball and print the choice on stderr.
 
     Raises:
         AttnlensError: the file cannot be read, or the match has no such ball.

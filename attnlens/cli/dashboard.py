@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _MAX_MATCHES = 200
 _MAX_HEADS_BYTES = 50_000_000
-"""The largest accepted size, in bytes, of a file that `attnlens lab heads --json` wrote."""
+"""The largest accepted size in bytes of a file from `attnlens lab heads --json`."""
 
 
 def add_dashboard(commands: Commands) -> None:
@@ -102,7 +102,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _first_page(matches: Matches, recordings: Recordings) -> str:
-    """Return the address of the only match or recording, or of the list if there are several."""
+    """Return the address of the only open item, or the address of the list if several are open."""
     from attnlens.dashboard.pages import last_ball_link, match_link, recording_link
 
     if len(matches.permanent) == 1:

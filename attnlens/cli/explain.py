@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 _POLL_SECONDS = 0.1
-"""The time in seconds between two checks of a followed match file."""
+"""The time in seconds between two checks whether the match file has changed."""
 
 _MAX_IDLE_SECONDS = 10_000_000
 """The largest accepted value of ``--idle``, in seconds."""

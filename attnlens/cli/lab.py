@@ -70,8 +70,8 @@ def add_lab(commands: Commands) -> None:
 def _add_counts(parser: Parser, *rows: tuple[str, int, str], most: int = MAX_COUNT) -> None:
     """Add options whose value is a whole number.
 
-    Each row is the name of an option, its smallest value and its help. ``most`` is the largest
-    value that these options accept.
+    Each row describes one option by a name, the smallest value and the help text. ``most`` is the
+    largest value that these options accept.
     """
     for name, least, words in rows:
         parser.option(name, "N", words, type=whole_number(least, most))

@@ -29,8 +29,8 @@ _KEY_NAMES = ("ATTNLENS_API_KEY", "OPENAI_API_KEY")
 _MAX_TEXT_BYTES = 200_000
 _MAX_DATA_BYTES = 1 << 26
 _LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1")
-"""The addresses that only this machine can reach. At these addresses, the MCP SDK rejects requests
-that web pages send."""
+"""The addresses that only this machine can reach. If a server uses one of these addresses, the MCP
+SDK rejects requests from web pages."""
 
 
 def add_narrate(commands: Commands) -> None:

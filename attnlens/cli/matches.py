@@ -306,8 +306,8 @@ def _run_match(options: argparse.Namespace) -> int:
 def _check(
     matches: Iterator[Match], skipped: list[MatchFileError], options: argparse.Namespace
 ) -> int:
-    """Write the doubts about every match, and return 1 if a match was refused. For a single match,
-    also list the fields that nothing else in the file confirms.
+    """List the suspected errors in each match, and return 1 if a match was refused. For a single
+    match, also list the fields that have no confirmation elsewhere in the file.
     """
     from attnlens.cricket.match.match import UNWITNESSED
     from attnlens.cricket.match.scan import NO_CLAIM
@@ -361,9 +361,10 @@ def _doubt_data(
     match: str | None = None,
     statement: StatedField | None = None,
 ) -> Json:
-    """Return plain data about a problem: a doubt about a match, or an error in reading its file.
+    """Return plain data about a problem: a suspected error in a match, or a file that cannot be
+    read.
 
-    ``statement`` is the doubtful field, or ``None`` for other problems.
+    ``statement`` is the field with the suspected error, or ``None`` for other problems.
     """
     return {
         **{"file": file, "line": None, "match": match},

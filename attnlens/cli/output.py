@@ -104,8 +104,8 @@ def page(out: str | None) -> dict[str, Any]:
     """Return the width of a page, and whether the page has colours.
 
     The environment variable ``COLUMNS`` sets the width. Without ``COLUMNS``, a page in the file
-    ``out`` has 100 columns, and a page on a terminal has the terminal's width. On a terminal that
-    supports colours, a page has colours unless ``NO_COLOR`` is set. Other pages have no colours.
+    ``out`` has 100 columns, and a page on a terminal has the terminal's width. A page has colours
+    only on a terminal that supports colours, and only if ``NO_COLOR`` is not set.
     """
     plain = out is not None and "COLUMNS" not in os.environ
     width = _PLAIN_WIDTH if plain else shutil.get_terminal_size((_PLAIN_WIDTH, 24)).columns
@@ -246,7 +246,7 @@ def check_outputs(
 
 
 def _is_match_of(source: str, path: str) -> bool:
-    """Return whether ``path`` is a match file of ``source``, or the info file of such a file."""
+    """Return whether ``path`` is a match file in ``source`` or the info file of a match."""
     from attnlens.cricket.readers import INFO_SUFFIX, describes_matches
     from attnlens.cricket.readers.files import source_of
 

@@ -52,8 +52,8 @@ _MAX_TEXTS_BYTES: Final = 64 << 20
 
 _BASE_MEMORY: Final = 2 << 30
 _MEMORY_PER_BYTE: Final = 12
-"""The memory that a process may use, in bytes per byte of the recording. Attention weights of 16
-bits are converted to 32 bits and copied several times."""
+"""The number of bytes of memory that a process may use for each byte of the recording. Attention
+weights of 16 bits are converted to 32 bits and copied several times."""
 _MAX_CPU_SECONDS: Final = 240
 _MAX_SECONDS: Final = 120.0
 
@@ -213,7 +213,7 @@ def recorded(path: str, text: str | None, out: str, report: Report) -> None:
 def _model_and_inputs(path: str, text: str | None, report: Report) -> tuple[ModelSource, Any]:
     """Return the model and its inputs.
 
-    The inputs are ``text`` or, for ``module:function``, the inputs that the function returned.
+    The input is ``text``, unless ``path`` is ``module:function`` and the function returns inputs.
     """
     from attnlens.audits.loading import load_model
 
@@ -411,7 +411,7 @@ def view_page(path: str, name: str) -> str:
     """Return the page of a recording for the dashboard.
 
     Raises:
-        AttnlensError: the recording cannot be read, or needs more memory or time than is allowed.
+        AttnlensError: the recording cannot be read, or exceeds the limit on memory or time.
     """
     page: str = _of_recording(path, page_of_recording, {"choice": {}, "name": name})
     return page
@@ -448,9 +448,9 @@ def page_of_recording(
 def rows_of_recording(
     path: str, choice: Mapping[str, str | None], top: int, report: Report
 ) -> Json:
-    """Return the sites of a recording, and the ``top`` strongest keys of each chosen query.
+    """Return the sites of a recording, and for each chosen query the ``top`` keys by weight.
 
-    By default, the last query of each head at the first site is chosen.
+    By default, each head at the first site has one chosen query: the last query.
     """
     from attnlens.attention.views import has_weights, rows_data, sites_data, weight_notes
 

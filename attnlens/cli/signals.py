@@ -21,7 +21,7 @@ _AGAIN_SECONDS: Final = 0.02
 
 
 class Terminated(KeyboardInterrupt):
-    """The process received a terminating signal with this ``number``."""
+    """The process received the signal ``number``, which asks the process to end."""
 
     def __init__(self, number: int) -> None:
         super().__init__()
@@ -33,8 +33,8 @@ def ending_in_order() -> Iterator[None]:
     """Raise `Terminated` in the ``with`` block on a `SIGTERM` or `SIGHUP`.
 
     The exception lets the command delete its partial files. After the block, the process ends with
-    the same signal, as the sender expects. Signals that the process ignores, such as `SIGHUP` under
-    ``nohup``, stay ignored. A signal that already has a handler keeps its handler.
+    the same signal, so that the exit status is correct. Signals that the process ignores, such as
+    `SIGHUP` under ``nohup``, stay ignored. A signal that already has a handler keeps its handler.
     """
     numbers = [getattr(signal, name) for name in _ENDING if hasattr(signal, name)]
     in_main_thread = threading.current_thread() is threading.main_thread()
@@ -59,7 +59,7 @@ def ending_in_order() -> Iterator[None]:
 
 
 def end_at_once() -> None:
-    """Restore the default effect of `SIGTERM` and `SIGHUP`, which end the process.
+    """Let `SIGTERM` and `SIGHUP` end the process immediately, which is their default effect.
 
     Servers call this function, because they have no partial files to delete. Without this call, the
     exception `Terminated` would print a traceback in an event loop.
@@ -75,7 +75,7 @@ def _terminate(number: int, _: FrameType | None) -> NoReturn:
 
 
 def _raise_again(otherwise: Hook) -> Hook:
-    """Return a hook that sends a signal again after Python has dropped the signal's exception.
+    """Return a hook that repeats a signal if Python has dropped the exception for that signal.
 
     Python drops every exception that is raised while an object is freed, even a KeyboardInterrupt.
     ``otherwise`` is the hook for all other exceptions.
@@ -94,8 +94,9 @@ def _raise_again(otherwise: Hook) -> Hook:
 def _is_unfinished_event_loop(dropped: UnraisableHookArgs) -> bool:
     """Return whether the exception was raised while an asyncio event loop was freed.
 
-    If the process may open no more files, asyncio raises an `OSError`, which the program reports,
-    and leaves a loop without sockets. When that loop is freed, Python prints a second error.
+    If the process has too many open files, asyncio raises an `OSError` and leaves an event loop
+    without sockets. The program reports the `OSError`. When the event loop is freed, Python prints
+    a second error.
     """
     return getattr(dropped.object, "__qualname__", "") == "BaseEventLoop.__del__"
 

@@ -50,7 +50,7 @@ class Clause:
 
 @dataclass(frozen=True, slots=True)
 class DroppedId:
-    """An id that selects no clause, with the reason."""
+    """An id that selects no clause, and the reason for dropping the id."""
 
     id: str
     reason: str
@@ -62,7 +62,7 @@ class RenderedText:
 
     Attributes:
         clauses: the clauses of the text.
-        dropped: ids that are not in the bank or were repeated.
+        dropped: repeated ids, and ids that are not in the bank.
     """
 
     clauses: tuple[Clause, ...]
@@ -83,12 +83,12 @@ class RenderedText:
 
 
 def render_clauses(clauses: Iterable[Clause], ids: object) -> RenderedText:
-    """Return the clauses that ``ids`` selects, in order, and then the missing required clauses.
+    """Return the clauses that ``ids`` selects, followed by the required clauses not in ``ids``.
 
     Args:
         clauses: the bank.
-        ids: a list of ids, a mapping with such a list under the key ``ids``, or the JSON text of
-            either.
+        ids: a list of ids, or a mapping with a list of ids under the key ``ids``. JSON text that
+            contains such a list or mapping is also accepted.
 
     Raises:
         InputError: ``ids`` has another form.
@@ -143,9 +143,9 @@ def _clause(item: object) -> Clause | None:
 def ids_in(answer: str, bank_ids: Collection[str]) -> list[str]:
     """Return the ids listed in a language model's answer, in order.
 
-    The ids come from the first JSON list of strings, which may be in a code fence. If there is no
-    list, every word that is an id or resembles an id is used. Text between ``<think>`` and
-    ``</think>`` is ignored.
+    The ids come from the first JSON list of strings, which may be in a code fence. If the answer
+    contains no such list, every word that is or resembles an id is used. Text between ``<think>``
+    and ``</think>`` is ignored.
 
     Args:
         bank_ids: the ids of the bank.
@@ -173,7 +173,7 @@ def _json_lists(text: str) -> Iterator[list[str]]:
 
 
 def parsed_json(data: object, name: str) -> object:
-    """Parse JSON text. Return other values unchanged.
+    """Parse ``data`` if it is JSON text, and return any other value unchanged.
 
     Args:
         name: a plural noun for the data, which error messages use.

@@ -129,7 +129,7 @@ class Endpoint:
         return self.key is not None and (self.base_url.startswith("https:") or self.is_local)
 
     def failure(self, problem: str, remedy: str | None = None) -> EndpointError:
-        """Build an error whose text does not contain the key, which some servers repeat."""
+        """Build an error. Remove the key from the text, because some servers repeat the key."""
         if self.key:
             problem = problem.replace(self.key, "[key]")
         return EndpointError(problem, path=self.base_url.rstrip("/"), remedy=remedy)
@@ -140,7 +140,8 @@ class Answer:
     """The text of an answer, and how the answer ended.
 
     Attributes:
-        finish_reason: why the server ended the answer: ``stop``, or ``length`` at the token limit.
+        finish_reason: the server's reason for the end, such as ``stop``, or ``length`` (token
+            limit).
         cut: whether the answer was cut off at a limit of tokens or characters.
     """
 
@@ -156,7 +157,7 @@ def ask(
     until: float | None = None,
     **settings: Any,
 ) -> Answer:
-    """Send messages once, and return the answer, cut to `MAX_ANSWER_CHARACTERS` characters.
+    """Send messages once, and return the first `MAX_ANSWER_CHARACTERS` characters of the answer.
 
     Args:
         until: the deadline of the answer, as a `time.monotonic` value. None means
@@ -301,7 +302,7 @@ async def _document(response: httpx.Response) -> AsyncIterator[str]:
 
 
 async def _events(endpoint: Endpoint, response: httpx.Response) -> AsyncIterator[str]:
-    """Yield the data of each server-sent event. Ignore comments and other fields."""
+    """Yield the ``data`` field of each server-sent event. Comments and other fields are ignored."""
     data: list[str] = []
     rest, n_bytes, n_lines, event_bytes = b"", 0, 0, 0
     async for chunk in response.aiter_raw():
@@ -365,7 +366,7 @@ def chosen_ids(
         settings: further keys of the request, such as ``max_tokens``.
 
     Returns:
-        the ids, which may include unknown ids, and whether the answer was cut off.
+        a pair: the list of ids, which may contain unknown ids, and whether the answer was cut off.
 
     Raises:
         EndpointError: as in `ask`.

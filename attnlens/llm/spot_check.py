@@ -1,10 +1,10 @@
 """Check whether the numbers and names of a text occur in JSON or CSV data.
 
-Each JSON object or CSV line is read as a row of numbers and labels. The labels are the short
-strings of the object and of the objects around it. A number in the text is borne out if a row
-contains the number and the row's labels agree with the names near the number. A number is also
-borne out if it is a difference, a sum, a ratio or a rounded value of numbers in such rows. The
-check does not analyse the grammar of the text.
+Each JSON object or CSV line is read as a row of numbers and labels. The labels are short strings in
+the object or in an object that contains it. The answer ``borne out`` means that a row contains the
+number, and that the names near the number agree with the row's labels. Rounded values, differences,
+sums and ratios of numbers in such rows also get the answer ``borne out``. The check does not
+analyse the grammar of the text.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from attnlens.files import Json
 from attnlens.render.safe import visible
 
 Answer = Literal["not borne out", "not in the data", "not read", "borne out"]
-"""The answers, highest priority first. If the parts of a statement have different answers, the
-first of these answers counts."""
+"""The possible answers, in order of priority. If the parts of a statement have different answers,
+the statement gets the answer with the highest priority."""
 
 Label = tuple[str, str]
 Phrases = Mapping[str, "str | Label"]
@@ -41,12 +41,12 @@ Finding = tuple[Answer, str, str | None, str | None]
 
 _MAX_VALUES: Final = 300_000
 _MAX_ROWS, _MAX_LABELS, _MAX_FACTS = 60, 12, 40
-"""`_MAX_ROWS` limits the rows and labels of one name. `_MAX_LABELS` and `_MAX_FACTS` limit the
-labels and the numbers of one row."""
+"""`_MAX_ROWS` limits the labels of each name and the rows for each clause. `_MAX_LABELS` and
+`_MAX_FACTS` limit the labels and the numbers of each row."""
 
 _MAX_PAIRS, _MAX_EQUAL, _MAX_NUMBERS, _MAX_NAME_WORDS = 5000, 500, 60, 6
-"""The largest numbers of: pairs to combine, facts with the same value, numbers in a statement,
-words in a name."""
+"""Limits on the pairs of numbers to combine, the facts with equal values, the numbers in a
+statement and the words in a name."""
 MAX_LABEL_CHARACTERS, MAX_STATEMENT_CHARACTERS = 60, 1000
 
 _WORD: Final = re.compile(r"[^\W\d_]+\d*|\d+(?:\.\d+)*")
@@ -244,7 +244,8 @@ class DataRows:
     def by_size(self) -> list[tuple[float, bool, NumericFact]]:
         """The numbers sorted by size.
 
-        A number from -1 to 1 has a second entry, in per cent. The flag of a second entry is True.
+        A number from -1 to 1 also has an entry as a percentage. The flag of an entry is True for
+        percentages.
         """
         return sorted(_entries(fact for row in self.facts for fact in row), key=_size)
 
@@ -333,8 +334,8 @@ def check_text(
     """Check the numbers and names of a plain or Markdown text against the data.
 
     Args:
-        phrases: maps each pattern to replacement words, or to the label that the matched text
-            names.
+        phrases: maps each pattern to replacement words, or to a label that the matched text refers
+            to.
         seconds: the time limit. Statements that are not checked within this time get the answer
             ``not read``.
     """
@@ -362,7 +363,7 @@ def _statements(text: str) -> Iterator[str]:
 
 
 class Mention(NamedTuple):
-    """A name in a statement, with the labels that the name may mean."""
+    """A name in a statement, with the labels to which the name may refer."""
 
     start: int
     text: str
@@ -414,7 +415,7 @@ class _Reading:
                 yield Mention(match.start(), match[0], frozenset({label}), frozenset({label[0]}))
 
     def _label_mentions(self) -> Iterator[Mention]:
-        """Yield the capitalised labels in the text. Prefer a complete label to a part."""
+        """Yield the capitalised labels in the text. Each label is as long as possible."""
         tokens = [(word.start(), word.end(), _stem(word[0])) for word in _WORD.finditer(self.text)]
         at = 0
         while at < len(tokens):
@@ -443,8 +444,8 @@ class _Reading:
     def _nearby_mentions(self, at: int) -> list[Mention]:
         """Return the names that apply to a clause.
 
-        All names in the clause apply. If the clause has no name for a column, the nearest other
-        name for the column applies.
+        The result contains all names in the clause. For a column without a name in the clause, the
+        result contains the nearest name elsewhere in the statement.
         """
         low, high = self._clause(at)
         nearby = [mention for mention in self.mentions if low <= mention.start < high]
@@ -473,7 +474,7 @@ class _Reading:
         )
 
     def _rows(self, mention: Mention) -> set[int]:
-        """Return the rows that a name may mean, or an empty set if there are too many."""
+        """Return the rows to which a name may refer, or an empty set if the rows are too many."""
         held = [self.facts.holders.get(label, ()) for label in sorted(mention.labels)]
         rows = {row for rows in held if len(rows) <= 20 * _MAX_ROWS for row in rows}
         return rows if len(rows) <= 20 * _MAX_ROWS else set()
@@ -496,7 +497,7 @@ class _Reading:
         return self._scopes[low]
 
     def _number(self, number: re.Match[str]) -> Finding | None:
-        """Check a number. A spelled-out number is checked only next to the words of a fact."""
+        """Check a number. A number in words is checked only if words of a fact are next to it."""
         subject, start = f'number "{number[0].strip()}"', number.start("digits")
         before, (low, high) = self.text[: number.start()], self._clause(start)
         inside = any(
@@ -535,7 +536,7 @@ class _Reading:
         return "not borne out", subject, nearest, best.pointer
 
     def _adjacent_words(self, number: re.Match[str], low: int, high: int) -> set[str]:
-        """Return two words on each side, without words that belong to the previous number."""
+        """Return up to two words before the number and two words after the number."""
         parts = re.split(r"\d\S*|/", self.plain[low : number.start()])
         skipped = 2 if len(parts) > 1 and "/" not in self.text[: number.start()] else 0
         after = re.split(r"[\d/]", self.plain[number.end() : high])[0].split()[:2]
@@ -544,7 +545,7 @@ class _Reading:
     def _equal(
         self, number: re.Match[str], value: float, tolerance: float, pool: list[NumericFact]
     ) -> Iterator[NumericFact]:
-        """Yield the facts with this value, either as written or in the unit of the text."""
+        """Yield the facts that are equal to the value, also after a conversion of the unit."""
         share = re.search(r"%|per ?cent|points", self.text)
         scale = _SCALES.get(number["scale"], 1.0)
         for factor in {1.0, 1 / scale, 0.01 if number["cents"] else 1.0}:
@@ -601,7 +602,7 @@ class _Reading:
         return any(abs(abs(a - b) * k - value) <= tolerance for a, b in pairs for k in {1, share})
 
     def _turned(self) -> Iterator[Finding]:
-        """Find two numbers in the wrong order, such as a "rise" from a larger to a smaller one."""
+        """Find two numbers in the wrong order, such as 5 and 3 in "rose from 5 to 3"."""
         pairs = list(_PAIR.finditer(self.written))
         if len(pairs) != 1 or (pairs[0][3] == "from" and not pairs[0][2]):
             return
@@ -669,7 +670,7 @@ def _is_near(fact: NumericFact, digits: str) -> bool:
 
 
 def _value(number: re.Match[str], hedged: bool) -> tuple[float, float]:
-    """Return a value and its tolerance: half a unit in the last digit, or 10% after "about"."""
+    """Return a value and a tolerance: half a unit of the last digit; 10% after, say, "about"."""
     digits = number["digits"].replace(",", "")
     scale = _SCALES.get(number["scale"] or "", 1.0)
     value = min(float(digits) * scale, 1e300)

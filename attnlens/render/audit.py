@@ -32,8 +32,7 @@ _MAX_INPUTS: Final = 3
 _SHARES: Final = ("previous", "first", "duplicate", "induction", "sink")
 _MAX_TOKENS: Final = 8
 _SIZES: Final = ((0.5, "large"), (0.05, "medium"), (0.005, "small"), (0.0, "none"))
-"""Words for the size of an effect, each with the smallest effect (in nats) that the word
-describes."""
+"""The words for the size of an effect. Each word has a lower limit in nats."""
 _SIZE_LEGEND: Final = "large from 0.5 nats, medium from 0.05, small from 0.005"
 _LEGEND: Final = (
     "✓ larger, – no larger: than the effect of hiding the same number of other items; ✗ opposite: "
@@ -126,7 +125,7 @@ def heading(audit: Audit) -> str:
 
 
 def inputs_of(audit: Audit) -> list[str]:
-    """Describe the first inputs, each on one line with its text, its target and its sinks."""
+    """Describe the first inputs. Each line contains the target and the sinks of one input."""
 
     def line(item: Input) -> str:
         chance = "" if item.probability is None else f" {fine_percent(item.probability)}"
@@ -245,7 +244,7 @@ def heads_section(table: Sequence[HeadRow]) -> Section:
 
 
 def closing(audit: Audit) -> list[str]:
-    """Summarise the heads' p-values, the placebos and the cost."""
+    """Summarise the heads' p-values, the placebos and the computing time."""
     p_values = [row.p for row in audit.heads if row.p is not None]
     few, even = sum(p <= _ALPHA for p in p_values), _ALPHA * len(p_values)
     looks = (

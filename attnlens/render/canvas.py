@@ -129,7 +129,7 @@ class Page:
         self.paragraph(text, "flag", indent=4, lead="  !")
 
     def paragraph(self, text: str, style: str = "", indent: int = 2, lead: str = "") -> None:
-        """Add wrapped text, with ``lead`` in the indentation of the first line."""
+        """Add wrapped text. Write ``lead`` into the indentation of the first line."""
         words: list[Line] = [[(word, style)] for word in text.split()]
         self.flow(words, indent=indent, gap=1, lead=[(lead, style)] if lead else None)
 
@@ -193,8 +193,8 @@ def terminal_page(
 ) -> Callable[[Callable[..., None]], Renderer]:
     """Return a decorator that turns a page-filling function into a `Renderer`.
 
-    The decorated function receives an empty page and the document. `clean_all` has made the text of
-    the document safe for a terminal.
+    The decorated function receives an empty page and the document. Before the call, `clean_all`
+    makes the text of the document safe for a terminal.
 
     Args:
         min_width, max_width: the limits of the page's width in columns. These limits apply even if
@@ -253,7 +253,7 @@ def level(weight: float, darkest: float) -> int:
 
 
 def shade(weight: float, darkest: float, *, cell: int = 1) -> Span:
-    """Draw a weight as ``cell`` shading characters. Larger weights are darker."""
+    """Draw a weight by repeating a shading character ``cell`` times. Larger weights are darker."""
     step = level(weight, darkest)
     return SHADES[step] * cell, f"shade{step + 1}"
 
@@ -293,7 +293,7 @@ class Column:
         style: the style of the cells that have no other style.
         max_width: the largest width in terminal columns; longer cells are cut.
         min_width: the smallest width in terminal columns.
-        spare: if the page is too narrow, the column with the largest number is left out first. A
+        spare: a number for narrow pages: columns with a larger number are left out earlier. A
             column with the number 0 is always shown.
         shrinks: whether the cells are cut when the page is too narrow.
         gap: the space before the column in terminal columns.

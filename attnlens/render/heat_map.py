@@ -51,7 +51,8 @@ class Cell:
         colour: the CSS class of the colour.
         words: the description of the cell.
         framed: whether the cell has a frame.
-        strength: the opacity (0 to 1) of a colour without shades, or ``None`` for other colours.
+        strength: the opacity (0 to 1) of the colour, or ``None`` if ``colour`` is one of the
+            shades.
     """
 
     colour: str
@@ -78,10 +79,10 @@ class HeatMapColumn:
     """The heading of a column.
 
     Attributes:
-        mark: a text in the row of marks above the cells.
+        mark: a short text above the cells of the column.
         kind: the CSS class of the mark.
-        first: whether the column is the first of a group. The first column follows a gap, and has a
-            label even in a sparse drawing.
+        first: whether the column is the first of a group. A gap precedes the first column, and its
+            label is shown even in a sparse drawing.
     """
 
     label: str = ""
@@ -105,7 +106,7 @@ class HeatMapDrawing:
         title: the heading of the map.
         description: a description for screen readers.
         width, height: the size of a cell in pixels.
-        marks: the label of the row of marks, or an empty text if there is no such row.
+        marks: the label of the row that contains the columns' marks; empty if there is no such row.
         sparse: whether only the first column of each group has a label.
     """
 
@@ -185,8 +186,8 @@ def figure(record: AttentionRecord) -> Figure:
 
     To select maps, use `AttentionRecord.sel`: ``attnlens.figure(record.sel(batch=0, head=[2,
     5]))``. All maps share one colour scale. The darkest colour stands for the largest weight
-    outside attention sinks, as in ``attnlens view`` (see `attnlens.attention.focus.sinks`). If a
-    sink has a larger weight, the legend says so.
+    outside attention sinks, as in ``attnlens view`` (see `attnlens.attention.focus.sinks`). If an
+    attention sink has a larger weight, a note in the legend says so.
 
     Args:
         record: a record with at most 64 maps and 4,000,000 weights.

@@ -8,7 +8,7 @@ from numbers import Integral, Real
 from typing import Any, SupportsFloat
 
 DIGITS = 6
-"""The number of decimal places of probabilities, shares and points in JSON."""
+"""The number of decimal places of probabilities, shares and percentage points in JSON."""
 
 
 def rounded(value: SupportsFloat, digits: int = DIGITS) -> float:

@@ -145,7 +145,7 @@ def _compiled(source: str, name: str) -> Template:
 
 
 def _messages(template: Template, context: Json) -> Prompt:
-    """Render the blocks ``system`` and ``user``. Without ``user``, all text is the user message."""
+    """Render the blocks ``system`` and ``user``, or the whole template if ``user`` is missing."""
     # The data is already escaped as JSON. Escaping the data again would change the data.
     values = {**context, "data": Markup(context["data"])}
     blocks = template.blocks

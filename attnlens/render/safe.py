@@ -135,9 +135,9 @@ _CONTROLS: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 def cell(value: Any) -> Any:
     """Make a text safe as a CSV cell.
 
-    Texts that are numbers stay unchanged. Values other than texts also stay unchanged.
+    A text that is a number stays unchanged. A value that is not a text also stays unchanged.
 
-    A text that a spreadsheet would read as a formula is preceded by an apostrophe. Control
+    If a spreadsheet would read a text as a formula, an apostrophe is added before the text. Control
     characters become ``\\ufffd``, because a terminal could interpret them.
     """
     if not isinstance(value, str):

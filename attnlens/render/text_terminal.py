@@ -45,7 +45,7 @@ VERDICTS: Final = {
 """The sign, the displayed words and the style of each verdict."""
 
 _Q_LEVEL: Final = 0.05
-"""If q is above this level, "no larger" is shown without a reason."""
+"""The verdict "no larger" needs no reason if the q-value is above this level."""
 
 _CAVEAT: Final = (
     "An attention weight shows where the decoder looked. A large weight does not show that the "
