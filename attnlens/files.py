@@ -68,7 +68,7 @@ def read_whole(
 
 
 def size_of(path: str) -> int:
-    """Return the number of bytes in a file, or in a folder without its subfolders; 0 if missing."""
+    """Return the size in bytes of a file or a folder (without subfolders); 0 if missing."""
     if os.path.isdir(path):
         return sum(size_of(entry.path) for entry in os.scandir(path) if entry.is_file())
     status = os.stat(path) if os.path.isfile(path) else None

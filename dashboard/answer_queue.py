@@ -3,9 +3,8 @@
 One thread runs the model. The most urgent request runs first.
 
 Only one request can use the model at a time, because requests share the model's hooks. Requests for
-a whole innings run before tests of single balls. Requests to prefetch an answer run last. When too
-many such requests are waiting, further ones are refused. A job is dropped when no client waits for
-the job.
+a whole innings run before tests of single balls. Requests to prefetch an answer run last, and their
+number is limited. A job is dropped when no client waits for the job.
 """
 
 from __future__ import annotations

@@ -184,7 +184,7 @@ _MAX_SEARCH_CHARACTERS: Final = 160
 def search_hits(
     matches: Matches, people: Callable[[Match], list[Data]], text: str, first: str = ""
 ) -> list[Data]:
-    """Return the description and the URL of each match or player that fits all words of ``text``.
+    """Return the players and matches whose descriptions contain all words of ``text``.
 
     Args:
         first: the key of the match whose results come first.

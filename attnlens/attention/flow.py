@@ -18,7 +18,7 @@ from attnlens.recording.recording import Recording
 
 
 def rollout(layers: Sequence[Numbers] | Recording, rows: Positions = None) -> Floats:
-    """Compute attention rollout: how much the last layer attends to each input through all layers.
+    """Compute attention rollout: how much attention flows from each input to the last layer.
 
     For each layer, the weights are averaged over the heads, and the identity matrix is added for
     the residual connection. The rows are then normalised to sum to 1. The matrices of all layers
@@ -27,10 +27,10 @@ def rollout(layers: Sequence[Numbers] | Recording, rows: Positions = None) -> Fl
 
     Args:
         layers: the self-attention weights of each layer, starting with the first layer. Each layer
-            is ``(..., head, query, key)``, with as many queries as keys. The argument can be a list
-            of records, tensors or arrays, the ``attentions`` of a Hugging Face model, or a
-            recording of one stack of layers.
-        rows: the queries of the last layer for which to return the rollout, as in
+            has the shape ``(..., head, query, key)``, with as many queries as keys. The argument
+            can be a list of records, tensors or arrays, the ``attentions`` of a Hugging Face model,
+            or a recording of one stack of layers.
+        rows: the queries of the last layer to include in the result, in the format of
             `attnlens.record`; by default, all queries.
 
     Returns:
@@ -94,8 +94,8 @@ def _stack(layers: Sequence[Numbers] | Recording) -> list[AttentionValues]:
 def kl_jacobian(logits: Tensor, items: Tensor) -> Floats:
     """Compute the KL-matched Jacobian: a gradient estimate of the effect of each item, in nats.
 
-    The estimate is ``½ Σ_o p_o (∂ log p_o / ∂x_i · x_i)²``. It is the second-order approximation of
-    ``KL(p ‖ p with x_i set to zero)``.
+    The estimate is ``½ Σ_o p_o (∂ log p_o / ∂x_i · x_i)²``. This estimate is the second-order
+    approximation of ``KL(p ‖ p with x_i set to zero)``.
 
     Args:
         logits: the logits of the classes, ``(class,)``, computed from ``items``.

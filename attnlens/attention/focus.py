@@ -1,7 +1,7 @@
 """How attention is distributed: entropy, the strongest keys and attention sinks.
 
 The functions accept a record, a recording with a single record, a tensor or an array. The last axis
-must be the keys. Results are float64 numpy arrays. The result for a row of zeros is NaN.
+must contain the keys. Results are float64 numpy arrays. The result for a row of zeros is NaN.
 """
 
 from __future__ import annotations
@@ -63,8 +63,7 @@ def weights_of(values: Numbers) -> Tensor | NDArray[np.generic]:
     """Return the weights of a record; other values are returned unchanged.
 
     Raises:
-        InputError: as in `attention_of`; also if a record contains only the strongest keys of each
-            row.
+        InputError: as in `attention_of`, or a record contains only the strongest keys of each row.
     """
     values = attention_of(values)
     if not isinstance(values, AttentionRecord):
@@ -80,9 +79,9 @@ def weights_of(values: Numbers) -> Tensor | NDArray[np.generic]:
 
 
 def query_blocks(values: Numbers) -> Iterator[tuple[slice, Floats]]:
-    """Yield blocks of queries, each as a slice and the block's weights ``(..., query, key)``.
+    """For each block of queries, yield a slice and the weights, ``(..., query, key)``.
 
-    Only a lazy record is split. Any other value is a single block.
+    Only a lazy record is split into several blocks.
     """
     values = attention_of(values)
     lazy = values.lazy if isinstance(values, AttentionRecord) else None
@@ -129,7 +128,7 @@ def nats_of(shares: Floats) -> Floats:
 
 
 def join_blocks(parts: list[NDArray[Any]], axis: int = -1) -> NDArray[Any]:
-    """Join the results of blocks of queries. A single block is returned unchanged."""
+    """Concatenate the results of blocks of queries. A single block is returned unchanged."""
     return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=axis)
 
 
@@ -137,8 +136,8 @@ def entropy_bounds(numbers: Numbers, residual: Numbers, keys: int) -> tuple[Floa
     """Compute bounds on the entropy of rows from the largest weights of each row.
 
     The upper bound assumes that the residual weight is spread evenly over the other keys. The lower
-    bound assumes that the residual weight goes to as few other keys as possible. No other key can
-    have more weight than the weakest known key.
+    bound assumes that the residual weight goes to as few other keys as possible. An unknown weight
+    is never larger than the smallest known weight.
 
     Args:
         numbers: the weights of the strongest keys, ``(..., k)``.
@@ -171,10 +170,10 @@ def entropy_bounds(numbers: Numbers, residual: Numbers, keys: int) -> tuple[Floa
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Strongest:
-    """The keys with the largest weights in each row, ``(..., count)``, largest weight first.
+    """The keys with the largest weights in each row, in arrays ``(..., count)``.
 
-    Equal weights are ordered by position. ``labels`` contains the labels of these keys, or is
-    ``None`` if the keys have no labels.
+    Keys are sorted by decreasing weight, and keys of equal weight by position. ``labels`` contains
+    the labels of these keys, or is ``None`` if the keys have no labels.
     """
 
     positions: Integers
@@ -185,7 +184,7 @@ class Strongest:
 def strongest_keys(weights: Numbers, count: int) -> Strongest:
     """Return the ``count`` keys with the largest weights in every row.
 
-    If there are fewer keys, all of them are returned.
+    If a row has fewer than ``count`` keys, all keys are returned.
 
     Args:
         weights: ``(..., key)``.
@@ -219,11 +218,11 @@ SINK: Final = (
     f"a $ that gets at least {_SINK_SHARE:.0%} of a head's attention on average, "
     f"and at least {_SINK_LIFT:g} times as much as under uniform attention"
 )
-"""The definition of a sink for readers. ``$`` is replaced with the name of the key axis."""
+"""The definition of a sink in words. ``$`` is replaced with the name of the key axis."""
 
 
 def looked_at(weights: NDArray[np.floating[Any]], *, every_key: bool = False) -> Floats:
-    """Compute the three arguments of `sinks` from weights ``(..., query, key)``, in one array.
+    """Compute the arguments of `sinks`, stacked in one array, from weights ``(..., query, key)``.
 
     Args:
         every_key: if true, a query that attends to any key is assumed to see every key. If false, a
@@ -242,7 +241,7 @@ def looked_at(weights: NDArray[np.floating[Any]], *, every_key: bool = False) ->
 def sinks(paid: Floats, even: Floats, queries: Floats) -> Flags:
     """Return which keys are attention sinks of a head.
 
-    A sink is a key that gets much of the head's attention from most queries. On average, a sink
+    A sink is a key that receives much attention from most queries of the head. On average, a sink
     gets at least `_SINK_SHARE` of the attention, and at least `_SINK_LIFT` times as much as under
     uniform attention. A sink must be visible to at least `_SINK_QUERIES` queries. If the most
     widely visible key is visible to n queries, a sink must also be visible to at least n/2 queries.
@@ -250,7 +249,7 @@ def sinks(paid: Floats, even: Floats, queries: Floats) -> Flags:
     Args:
         paid: the summed weight of each key, ``(..., key)``. The sum includes only queries that see
             the key and at least one other key.
-        even: the same sum under uniform attention.
+        even: the value that ``paid`` would have under uniform attention.
         queries: the number of queries in each sum.
 
     Reference:
@@ -268,12 +267,13 @@ def sink_items(
 ) -> tuple[int, ...]:
     """Return the positions of special tokens, and of keys that are sinks of many heads.
 
-    A key is included if it is a sink in at least the fraction `_SINK_HEADS` of the heads, and is
-    either the first item or a separator. A separator is a key whose label has no letter and no
-    digit. Other keys are left out, because heads may attend to a word for its meaning.
+    A key is included if it is a sink in at least a fraction `_SINK_HEADS` of the heads. The key
+    must also be the first item or a separator. A separator is a key whose label has no letter and
+    no digit. All other sinks are left out, because heads may attend to a word for its meaning.
 
     Args:
-        attention: the weights of each site, ``(batch, head, query, key)``, all with the same keys.
+        attention: the weights of each site, ``(batch, head, query, key)``; all sites have the same
+            keys.
         labels: the labels of the keys, if any.
         special: the positions of special tokens.
     """

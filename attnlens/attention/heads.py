@@ -29,10 +29,10 @@ def past_shares(weights: Floats) -> Floats:
 
 
 def built_in(bias: Floats, content: Floats, visible: Flags) -> Floats:
-    """Return the fraction of the logits' variance over visible keys that comes from the biases.
+    """Return the fraction of the variance of the logits that comes from the biases.
 
-    The shapes are ``(..., key) -> (...)``. The result is NaN if fewer than two keys are visible, or
-    if the logits do not vary.
+    The variance is computed over the visible keys, ``(..., key) -> (...)``. The result is NaN if
+    fewer than two keys are visible, or if the logits do not vary.
     """
     enough = visible.sum(-1) >= 2
     counted = visible | ~enough[..., None]
@@ -46,7 +46,7 @@ def relation_shares(shares: Floats, held: Floats) -> Floats:
 
     Args:
         shares: the normalised weights from `past_shares`, ``(row, head, key)``.
-        held: how strongly each relation holds for each key, 0 to 1, ``(row, key, relation)``.
+        held: how strongly each relation holds for each key, from 0 to 1, ``(row, key, relation)``.
 
     Returns:
         ``(row, head, relation)``.
@@ -90,10 +90,10 @@ def shares_by_distance(shares: Floats, held: Floats, visible: Flags, distance: I
 
 
 def departure(share: Floats, uniform: Floats) -> Floats:
-    """Return the divergence of a share from the share under uniform attention, in nats.
+    """Return the divergence between a share and the share under uniform attention, in nats.
 
-    The result is ``share·log(share/uniform) + (1 - share)·log((1 - share)/(1 - uniform))``. This is
-    the part of a head's divergence from uniform attention that the relation explains.
+    The result is ``share·log(share/uniform) + (1 - share)·log((1 - share)/(1 - uniform))``. The
+    result is the part of a head's divergence from uniform attention that the relation explains.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         inside = np.where(share > 0, share * np.log(share / uniform), 0.0)
@@ -129,9 +129,9 @@ def keys_hidden(probe: nn.Module, head: int, share: Tensor) -> Iterator[None]:
     Args:
         probe: the module that returns the weights, ``(batch, head, query, key)``.
         head: the index of the head.
-        share: the fraction of each key's weight to remove, 0 to 1, ``(batch, query, key)``. Keys
-            after the last column of ``share`` keep their full weight. If no key remains for a
-            query, all weights of the query are 0.
+        share: the fraction of each key's weight that is removed, from 0 to 1, with the shape
+            ``(batch, query, key)``. Keys after the last column of ``share`` keep their full weight.
+            If no key remains for a query, all weights of the query are 0.
     """
 
     def change(_: nn.Module, __: tuple[Any, ...], weights: Tensor) -> Tensor:
@@ -153,13 +153,13 @@ def keys_hidden(probe: nn.Module, head: int, share: Tensor) -> Iterator[None]:
 def earlier_token(length: int, back: int = 1) -> Flags:
     """Return a mask ``(query, key)`` that is True at the key ``back`` positions before the query.
 
-    With the default ``back=1``, this is the previous token.
+    With the default ``back=1``, this key is the previous token.
     """
     return np.eye(length, k=-back, dtype=np.bool_)
 
 
 def first_token(length: int) -> Flags:
-    """Return a mask ``(query, key)``: True at the first key, for every query except the first."""
+    """Return a mask ``(query, key)`` that is True at the first key, except in the first row."""
     flags = np.zeros((length, length), np.bool_)
     flags[1:, :1] = True
     return flags
@@ -175,7 +175,7 @@ def duplicate_token(tokens: Sequence[object]) -> Flags:
 
 
 def induction(tokens: Sequence[object]) -> Flags:
-    """Return a mask ``(query, key)`` that is True right after earlier copies of the query's token.
+    """Return a mask ``(query, key)``, True at the key after each earlier copy of the query's token.
 
     In the sequence ``A B C A``, the mask is True for the last ``A`` as query and ``B`` as key.
 
@@ -191,8 +191,8 @@ def induction(tokens: Sequence[object]) -> Flags:
 class RelationScores:
     """The share of attention that goes to the keys of a relation, ``(..., head)``.
 
-    The scores are averaged over the queries that see at least one key of the relation. If there is
-    no such query, the scores are NaN.
+    The scores are averaged over the queries that see at least one key of the relation. If no query
+    sees a key of the relation, the scores are NaN.
 
     Attributes:
         share: the share of attention, 0 to 1.
@@ -220,8 +220,8 @@ def relation_scores(weights: Numbers, relation: Numbers) -> RelationScores:
     Args:
         weights: ``(..., query, key)``, usually ``(batch, head, query, key)``.
         relation: a boolean array that can be broadcast to ``weights``, such as ``(query, key)``. If
-            the relation differs between sequences, give ``(batch, 1, query, key)``. The array may
-            have rows for all queries, even if a record contains only some queries.
+            the relation differs between sequences, give an array ``(batch, 1, query, key)``. The
+            array may have rows for all queries, even if a record contains only some queries.
 
     Raises:
         InputError: ``relation`` cannot be broadcast to ``weights``.

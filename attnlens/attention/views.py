@@ -26,14 +26,14 @@ _MAX_SIDE_CELLS: Final = 512
 """A map with at most this many queries and at most this many keys is shown in full."""
 _MIN_SIDE_CELLS: Final = 16
 _MAX_CELLS: Final = 40_000_000
-"""The maximum total number of cells of the maps on a page. If there are more, blocks are shown."""
+"""The maximum total number of cells on a page. Maps with more cells are divided into blocks."""
 _N_STRONGEST: Final = 8
 _MAX_BYTES: Final = 2_850_000
 """The maximum total size of the packed maps on a page, in bytes."""
 _CELL_BYTES: Final = 0.26
 """The allowed size of a packed cell, in bytes, on pages with more than ten million cells."""
 _LEVELS: Final = (65_535, 255, 127, 63)
-"""The possible numbers of quantization levels. The first number with which the maps fit is used."""
+"""The possible numbers of quantization levels. The largest number that fits is used."""
 _BEND: Final = 0.1
 """The fraction of the largest weight below which the quantization is roughly linear."""
 _ENTROPY_STEPS: Final = 4096
@@ -41,18 +41,18 @@ _NO_ENTROPY: Final = 65_535
 _CHUNK_CELLS: Final = 1 << 23
 _TOLERANCE: Final = 1e-3
 _HALF_TOLERANCE: Final = 1e-2
-"""The largest valid difference between the sum of a row and 1, for 32-bit and 16-bit weights."""
+"""A row's sum may differ from 1 by at most these values, for 32-bit and for 16-bit weights."""
 
 
 Picture = tuple[NDArray[np.uint16], NDArray[np.uint16]]
-"""A map ``(key, query)``, and the bounds of the rows' entropies, ``(2, query)``."""
+"""A heat map ``(key, query)``, and bounds on the entropy of each row, ``(2, query)``."""
 
 
 def choose(recording: Recording, **kwargs: str | None) -> Recording:
     """Select part of a recording by ``site``, ``batch``, ``head`` and ``query``.
 
     A site is selected by name. On an axis, a position is selected by label, or by index if no label
-    matches. Records without a selected axis are left out.
+    matches. Records that lack a selected axis are left out.
 
     Raises:
         InputError: a selected site or position does not exist, or no record has a selected axis.
@@ -170,12 +170,12 @@ def maps_data(
           (``rest``).
         - ``packed``: all maps, compressed with zlib. The cells of a map are stored column by
           column. A cell has one byte, or two if ``levels`` is above 255. If the number of bytes is
-          odd, a zero byte is added. After the cells come the lower bounds and then the upper bounds
-          of the rows' entropies, as two-byte numbers in units of 1/`_ENTROPY_STEPS` nats.
-          `_NO_ENTROPY` marks a row of zeros.
+          odd, a zero byte is added. The cells are followed by all lower bounds and then all upper
+          bounds of the rows' entropies. A bound is a two-byte number in units of 1/`_ENTROPY_STEPS`
+          nats. `_NO_ENTROPY` marks a row of zeros.
 
     Raises:
-        InputError: the maps do not fit in a page, even at their smallest size.
+        InputError: the maps do not fit on a page, even at their smallest size.
     """
     records = [record for record in recording.records() if has_weights(record)]
     side = _fitting(records, most_cells)
@@ -266,7 +266,7 @@ def _has_queries(record: AttentionRecord) -> bool:
 
 
 class _WeightCheck:
-    """Counts rows with invalid weights: negative, infinite or NaN, or with a sum other than 1."""
+    """Counts rows that contain negative, infinite or NaN weights, and rows whose sum is not 1."""
 
     def __init__(self, record: AttentionRecord) -> None:
         self._sums_to_one = record.axes[-1].name == "key"
@@ -279,7 +279,7 @@ class _WeightCheck:
         self.wrong_sums = 0
 
     def add(self, start: int, weights: NDArray[np.float32]) -> None:
-        """Check rows ``(map, row, key)``, where ``start`` is the index of the first row."""
+        """Check weights ``(map, row, key)``; ``start`` is the index of the first row."""
         held: NDArray[Any] = weights
         if self._residual is not None:
             rest = self._residual.reshape(len(weights), -1)[:, start : start + weights.shape[1]]
@@ -379,7 +379,7 @@ def _pictures(cells: NDArray[np.float32], bounds: NDArray[np.float32]) -> list[P
 def _measured(
     record: AttentionRecord, multiple: int = 1
 ) -> Iterator[tuple[int, NDArray[np.float32], Floats, Floats]]:
-    """Yield blocks of rows: the first index, the weights ``(map, row, key)`` and both bounds.
+    """For each block of rows, yield the first index, the weights ``(map, row, key)`` and bounds.
 
     The number of rows in a block is a multiple of ``multiple``, except in the last block.
     """

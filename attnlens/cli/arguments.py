@@ -212,8 +212,8 @@ def add_formats(
 ) -> None:
     """Add the options ``--format``, ``--json`` and ``--ascii``.
 
-    The first item of ``formats`` is the default of ``--format``. ``--json`` is short for ``--format
-    json``.
+    The first item of ``formats`` is the default of ``--format``. ``--json`` is short for
+    ``--format json``.
 
     Args:
         help_text: the help of ``--format``; ``{}`` is replaced by the default.
@@ -253,8 +253,7 @@ def session_of(options: argparse.Namespace, cache: Path | None = None) -> Sessio
 
 
 def ball_of(session: Session, options: argparse.Namespace) -> tuple[Match, BallReference]:
-    """Return the match and the ball that the user chose with ``MATCH``, ``--ball`` and
-    ``--innings``.
+    """Return the match and the ball given by ``MATCH``, ``--ball`` and ``--innings``.
 
     If ``--ball`` is missing or matches several balls, choose a ball and print the choice on stderr.
 

@@ -361,8 +361,7 @@ def _doubt_data(
     match: str | None = None,
     statement: StatedField | None = None,
 ) -> Json:
-    """Return plain data about a problem: a suspected error in a match, or a file that cannot be
-    read.
+    """Return plain data about a problem: a suspected error, or a file that cannot be read.
 
     ``statement`` is the field with the suspected error, or ``None`` for other problems.
     """

@@ -94,9 +94,8 @@ def _raise_again(otherwise: Hook) -> Hook:
 def _is_unfinished_event_loop(dropped: UnraisableHookArgs) -> bool:
     """Return whether the exception was raised while an asyncio event loop was freed.
 
-    If the process has too many open files, asyncio raises an `OSError` and leaves an event loop
-    without sockets. The program reports the `OSError`. When the event loop is freed, Python prints
-    a second error.
+    If too many files are open, asyncio raises an `OSError` and leaves an event loop without
+    sockets. The program reports that error. When the loop is freed, Python prints a second error.
     """
     return getattr(dropped.object, "__qualname__", "") == "BaseEventLoop.__del__"
 

@@ -61,7 +61,7 @@ class ExportTask:
     Attributes:
         sha256: the SHA-256 of the checkpoint ``model``. A worker whose checkpoint has a different
             SHA-256 raises an error.
-        history_digests: the SHA-256 of every file in ``history``, and the path of every folder.
+        history_digests: for each file in ``history``, the SHA-256; for each folder, the path.
     """
 
     model: str | None
@@ -103,7 +103,7 @@ class MatchEntry:
 class ExportedMatch:
     """The result for one match.
 
-    ``problem`` says why the match could not be read. It is ``None`` if the match was read.
+    ``problem`` says why the match could not be read; ``None`` if the match was read.
     """
 
     entry: MatchEntry
@@ -130,13 +130,13 @@ def export_matches(
     Args:
         sources: match files, folders or zips.
         history: the files of earlier matches. Before a match is explained, the ratings are updated
-            with the earlier matches. ``sources`` may contain the same files.
+            with the earlier matches. A file may be in both ``history`` and ``sources``.
         workers: the number of processes.
         ray: whether to use Ray. Ray runs on the cluster at ``RAY_ADDRESS``, or on this machine if
             that variable is not set.
         report: receives progress messages.
         warn: receives a message for each match that cannot be read, for each history file that
-            cannot be read, and for each match that another file already contained.
+            cannot be read, and for each repeated match.
 
     Returns:
         The number of files or matches that could not be read.
@@ -200,7 +200,7 @@ def _check_folder(folder: Path, sources: Sequence[str]) -> None:
 
 @contextmanager
 def _cleared(folder: Path) -> Iterator[None]:
-    """Delete the temporary files of killed processes before and after the block.
+    """Before and after the block, delete temporary files that killed processes left behind.
 
     No files are deleted if another process is using the folder, because that process may own the
     files.
@@ -465,7 +465,7 @@ def _check_ray_answers(address: str) -> None:
 
 @contextmanager
 def _ray_pool(workers: int) -> Iterator[_Submit]:
-    """Start a pool of Ray workers, each with one CPU. All workers must see the same file paths."""
+    """Start a pool of Ray workers, each with one CPU. All workers must have the same files."""
     # Disable Ray's usage statistics. A local cluster does not need a password.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:

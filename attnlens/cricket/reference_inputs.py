@@ -131,7 +131,7 @@ def _names(batch: Batch) -> Iterator[str]:
 def read_over(
     model: LoadedModel, text: str | None, *, over: str | None = None, innings: int | None = None
 ) -> ModelInput:
-    """Return the model's input for one over. The input includes the over's likeliest tokens.
+    """Return the model's input for one over. The input includes the most likely tokens of the over.
 
     Args:
         text: the path of a match file. ``None`` means the simulated match.

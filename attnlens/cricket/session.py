@@ -1,4 +1,4 @@
-"""Sessions, which answer questions about matches and cache explanations.
+"""Sessions: objects that answer questions about matches and keep the explanations in a cache.
 
 The cache key of an explanation is a digest of all the inputs: the match, the question, the bytes of
 the checkpoint, and the code. A cached explanation is therefore never out of date. If the cache
@@ -82,8 +82,8 @@ def file_digest(path: str | os.PathLike[str]) -> str | None:
 def software() -> str:
     """Return a digest of the code: attnlens's version and files, and torch's and numpy's versions.
 
-    The digest covers the name, size and modification time of each file, so an edited checkout does
-    not use earlier answers. The packages are not imported.
+    The digest covers the name, size and modification time of each file. After an edit of the code,
+    earlier answers are therefore not used. The packages are not imported.
     """
     parts = [VERSION]
     root = Path(__file__).resolve().parents[1]
@@ -172,7 +172,7 @@ class AnswerCache:
 
 
 def _digest(key: str, packed: bytes) -> bytes:
-    """Return a digest of the content and the key. A renamed file therefore counts as damaged."""
+    """Return a digest of the content and the key. A file that was renamed counts as damaged."""
     return hashlib.sha256(key.encode() + packed).hexdigest().encode()
 
 
@@ -190,10 +190,9 @@ _MAX_SESSIONS: Final = 4
 class Session:
     """A session answers questions about matches with one model and an optional history.
 
-    If there is a history, the ratings are updated to the date of each match. The model is loaded
-    and the history is read when an answer first needs them. The session caches the latest
-    explanations and the latest models with updated ratings. Methods accept a match or the path of a
-    match file.
+    If there is a history, the ratings are updated to the date of each match. The model and the
+    history are not read before an answer needs them. The session caches the latest explanations and
+    the latest models with updated ratings. Methods accept a match or the path of a match file.
 
     Args:
         model: the path of a checkpoint, ``bundled`` (the default) or ``measured``.
@@ -273,7 +272,7 @@ class Session:
         batter: str | None = None,
         bowler: str | None = None,
     ) -> tuple[Match, BallReference]:
-        """Return the match and the reference of a ball. Add an unbowled ball to the match."""
+        """Return the match and the reference of a ball. A ball not yet bowled is added."""
         match = self.read(match)
         reference = self.find(match, ball, innings)
         if reference.index > len(innings_numbered(match, reference.innings).deliveries):
@@ -494,16 +493,16 @@ def explain(
     batter: str | None = None,
     bowler: str | None = None,
 ) -> Explanation:
-    """Explain the model's forecast for one ball. The claims are tested on the model.
+    """Explain the model's forecast for one ball, and test claims about the explanation.
 
     Args:
         match: a match, or the path of a match file.
         ball: the position in the innings from 1 (wides and no-balls count), ``"last"``, ``"next"``,
             a label such as ``"7.4"``, or any other form that `find_ball` accepts. The default is
             the ball that changed the win probability most.
-        innings: the number of the innings, from 1. The default is the innings that the name of the
-            ball contains. If the name contains no innings, the default is the last innings for
-            ``"next"``, and the first innings for every other name.
+        innings: the innings, counted from 1. By default, the innings is read from the name of the
+            ball, such as ``"2:47"``. If the name contains no innings, the default is the last
+            innings for ``"next"``, and the first innings for every other name.
         model: the path of a checkpoint, ``bundled`` (the default) or ``measured``.
         evidence: whether to run the interventions. Without interventions, attention is shown but
             not tested.
@@ -586,8 +585,8 @@ def what_if(
         bowler: the new bowler: a name or registry id from the match or from the ratings.
         batter: the new batter: a name or registry id from the match or from the ratings.
         target: a different target for the chase.
-        changes: past balls and their new outcomes, such as ``{43: 6, "7.1": "W"}``. Here ``"last"``
-            is the ball immediately before ``ball``.
+        changes: past balls and their new outcomes, such as ``{43: 6, "7.1": "W"}``. In ``changes``,
+            ``"last"`` is the ball immediately before ``ball``.
 
     Raises:
         AttnlensError: the file, the ball, the checkpoint or a change cannot be used.
@@ -610,20 +609,20 @@ def next_over(
     evidence: bool = True,
     history: Iterable[Match] | None = None,
 ) -> Json:
-    """Return the forecast for an over as JSON, as the command ``attnlens over --json`` prints it.
+    """Return the forecast for an over, in the JSON format of the command ``attnlens over --json``.
 
     Args:
         match: as in `explain`.
         innings: as in `explain`.
         history: as in `explain`.
-        over: the number of the over in the file, from 0, or ``"last"``. ``"next"`` is the over in
+        over: the over in the file, counted from 0, or ``"last"``. ``"next"`` is the over in
             progress, or the next over if the last over is complete. ``"2:12"`` is over 12 of the
             second innings.
         model: the path of an encoder-decoder's checkpoint, or ``cricket`` (the default).
         samples: the number of overs to sample for the distribution of runs and wickets.
         temperature: the temperature at which the tokens of the over are sampled.
-        top_k: each token is sampled from this number of likeliest tokens. If neither
-            ``temperature`` nor ``top_k`` is given, the likeliest token is chosen at each step.
+        top_k: each token is sampled from the ``top_k`` most likely tokens. If neither
+            ``temperature`` nor ``top_k`` is given, the most likely token is chosen at each step.
         seed: the seed of all random numbers.
         evidence: whether to run the interventions. Without interventions, attention is shown but
             not tested.

@@ -1,6 +1,6 @@
 """Build the story of a match: forecast each innings in one pass, and test claims about a few balls.
 
-Every expected figure is computed from forecasts for single balls, as a sum or a difference. The
+Every expected figure is a sum or a difference of values that are forecast for single balls. The
 story states a reason only if a test supports the claim, as in `attnlens.cricket.explain`.
 """
 
@@ -104,7 +104,7 @@ actual outcome by at least this amount.
 
 _MIN_MOVED_POINTS: Final = 0.05
 _SURPRISES: Final = (4, 8)
-"""Two numbers of surprising balls: for stories with turning points, and for other stories."""
+"""The numbers of surprising balls in a story with turning points and in a story without them."""
 
 Explain: TypeAlias = Callable[[BallReference, Outcome], Explanation]
 Report: TypeAlias = Callable[[int, int], None]
@@ -116,7 +116,7 @@ class Bowled:
 
     Attributes:
         chance: the predicted probability of the actual outcome.
-        sign: 1 if the story's team bats, -1 if this team bowls.
+        sign: 1 if the team whose win probability is given bats, -1 if this team bowls.
     """
 
     innings: Innings
@@ -153,7 +153,7 @@ def tell(
 
     Args:
         explain: a function that explains the probability of one outcome of a ball. The function
-            must use the same predictor.
+            must use ``predictor``.
         history: whether the predictor's ratings were computed for the date of the match.
         report: called with the number of tested balls and the total number of balls to test.
     """
@@ -291,7 +291,7 @@ def decisive_ball(
 
 
 def surprises(balls: Iterable[Bowled], max_balls: int) -> list[Bowled]:
-    """Return the least expected dots, singles, fours, sixes and wickets. The rarest comes first."""
+    """Return the least expected dots, singles, fours, sixes and wickets. Least likely first."""
     return sorted((b for b in balls if b.outcome in TALKED_OF), key=lambda b: b.chance)[:max_balls]
 
 
@@ -393,8 +393,8 @@ _EXPECTED: Final[Mapping[TotalsBy, tuple[Floats, float]]] = {
     "bowler": (RUNS * [outcome != "bye" for outcome in OUTCOMES], BOWLERS_SHARE_OF_WICKETS),
     "over": (RUNS, 1.0),
 }
-"""Maps each kind of tally to the runs of each outcome (in the order of `OUTCOMES`), and to the
-fraction of wickets that is counted.
+"""For tallies of batters, bowlers and overs: the runs that each outcome counts (in the order of
+`OUTCOMES`), and the fraction of wickets that are counted.
 """
 
 
@@ -500,7 +500,7 @@ def _untold(
 
 
 def _unseen_players(sides: Sequence[InningsForecast]) -> tuple[int, int]:
-    """Return two counts: the players who have no rating in any role, and all players."""
+    """Return the number of players without a rating in any role, and the number of all players."""
     rated: dict[str, bool] = {}
     for side in sides:
         for row, ball in enumerate(side.innings.deliveries):

@@ -72,7 +72,7 @@ PLAIN: Final[dict[str, tuple[int, dict[str, int]]]] = {
     "nb": (0, {"noballs": 1}),
     "bye": (0, {"legbyes": 1}),
 }
-"""Maps each outcome to the runs off the bat and the extras of a simple delivery."""
+"""The runs off the bat and the extras that a ball gets if it is changed to an outcome."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +156,7 @@ def _outcome(written: str, name: str) -> str:
 
 
 def with_outcome(ball: Delivery, outcome: str, *, free_hit: bool = False) -> Delivery:
-    """Return the ball with a new outcome, and with the runs of this outcome in `PLAIN`.
+    """Return the ball with a new outcome, and with the runs that `PLAIN` contains for this outcome.
 
     A ball that already has the outcome is returned unchanged. Penalty runs, retirements and the
     score before the ball are kept.
@@ -189,8 +189,8 @@ def disturbs(ball: ChangedBall, current: Delivery) -> bool:
     """Return whether a change contradicts the recorded balls after the changed ball.
 
     A contradiction means that other batters would have faced these balls, or that a completed over
-    would have had a different number of balls. For the last ball before ``current``, only the
-    number of balls matters, because `crease_after` chooses the batters for ``current``.
+    would have had a different number of balls. A change of the last ball before ``current`` may
+    change the batters, because `crease_after` chooses the batters for ``current``.
     """
     before, after = ball.before, ball.after
     if before.is_legal != after.is_legal and before.over != current.over:
@@ -254,7 +254,7 @@ def next_to_bat(innings: Innings, current: Delivery) -> Player | None:
 
 
 def crease_after(current: Delivery, changed: Sequence[ChangedBall]) -> Crease:
-    """Return the batters for the ball ``current`` if the ball before it has changed."""
+    """Return the batters for the ball ``current`` after a change of the previous ball."""
     last = next((ball for ball in changed if ball.before.index == current.index - 1), None)
     if last is None or last.before is last.after:
         return Crease(current.batter, current.non_striker)
@@ -436,7 +436,7 @@ def with_unbowled(match: Match, reference: BallReference) -> Match:
     """Return the match, with the next ball added if ``reference`` refers to it.
 
     The file does not determine a new batter or the bowler of a new over. A placeholder without a
-    record stands for such a player. The question may replace this placeholder.
+    record stands for each of these players. The question may name the player.
     """
     innings = innings_numbered(match, reference.innings)
     if reference.index <= len(innings.deliveries):
@@ -560,7 +560,7 @@ def _probabilities(predictor: TrainedPredictor, window: BallWindow) -> Floats:
 
 
 def narrate_what_if(answer: WhatIf) -> tuple[Sentence, ...]:
-    """Write up to three sentences about an answer, ignoring its ``narrative``.
+    """Write up to three sentences about an answer. The answer's ``narrative`` is not used.
 
     Each sentence lists its facts in reading order. Every number and name belongs to a fact.
     """

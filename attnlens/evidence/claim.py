@@ -1,12 +1,12 @@
 """A claim, and the null distribution against which the claim is tested.
 
 A claim says that some items mattered to a prediction, or that a head's attention to these items
-mattered. An item is something that a model can attend to, such as a word or a frame. To test a
-claim, its items are hidden from the whole model or from a single head.
+mattered. An item is something that a model can attend to, such as a word or a frame. A claim is
+tested by hiding its items from the whole model or from a single head.
 
 The null distribution contains the summed effects of control sets, which are other sets of the same
-size. If the claim's items were a random set too, their sum would be equally likely to have any rank
-among the sums of control sets. The p-value is therefore exact.
+size. Under the null hypothesis, the claim's items are also a random set. All ranks of the claim's
+sum among the control sums are then equally likely, so the p-value is exact.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Pool:
         return math.comb(len(self.window), self.size)
 
     def seed(self, seed: int) -> tuple[int, int]:
-        """Return the seed of the random draws: ``seed`` and a hash of the window and the set size.
+        """Return a seed for random draws: ``seed`` and a hash of the window and the set size.
 
         The hash is computed from the items' numbers, not from their names. Renaming items therefore
         does not change any p-value.
@@ -77,7 +77,7 @@ class Pool:
         return NullDistribution(values[self._draws(generator, N_DRAWS)].sum(1), exhaustive=False)
 
     def _draws(self, generator: np.random.Generator, sets: int) -> Integers:
-        """For each set, draw distinct positions in the window, ``(sets, size)``."""
+        """Return random distinct positions in the window for each set, ``(sets, size)``."""
         every = np.tile(np.arange(len(self.window)), (sets, 1))
         return generator.permuted(every, axis=1)[:, : self.size]
 
@@ -87,7 +87,7 @@ class NullDistribution:
     """The statistics of the control sets, ``(set,)``.
 
     If ``exhaustive`` is true, ``values`` contains the statistics of all possible sets, including
-    the claim's own set. Otherwise, the sets were drawn at random.
+    the claim's own set. If ``exhaustive`` is false, the sets were drawn at random.
     """
 
     values: Floats
@@ -100,8 +100,8 @@ class NullDistribution:
     def p_high(self, statistic: float) -> float:
         """Return the one-sided p-value: the share of ``values`` that are at least ``statistic``.
 
-        If all sets were enumerated, the p-value is exactly this share. Otherwise, the p-value is
-        ``(1 + #{value >= statistic}) / (draws + 1)``.
+        If all sets were enumerated, the p-value is exactly this share. If the sets were drawn at
+        random, the p-value is ``(1 + #{value >= statistic}) / (draws + 1)``.
 
         Reference:
             Phipson & Smyth 2010, "Permutation P-values Should Never Be Zero".
@@ -119,10 +119,10 @@ class NullDistribution:
 
 @dataclass(frozen=True, eq=False)
 class ReferenceDistribution:
-    """The distribution of the standardised effects of hiding single items of other inputs.
+    """The distribution of standardised effects, each from hiding a single item of another input.
 
-    ``values`` are the quantiles at ``levels``. Both arrays have the shape ``(level,)`` and are
-    increasing.
+    ``values`` contains the quantiles at the levels in ``levels``. Both arrays have the shape
+    ``(level,)`` and are increasing.
     """
 
     values: Floats
@@ -198,10 +198,10 @@ class Claim:
         text: the statement.
         removed: the items to hide.
         window: the items from which ``removed`` could have been chosen.
-        beyond: columns of `attnlens.evidence.trial.Trial.structure`, such as the distance. Before
-            the test, the part of the effect that these columns explain is subtracted.
-        raises: the outcomes (columns) whose probability the items raise according to ``text``;
-            empty if ``text`` names no outcomes.
+        beyond: columns of `attnlens.evidence.trial.Trial.structure`, such as the distance. The test
+            first subtracts the part of the effects that these columns explain.
+        raises: the outcomes (columns) that the items make more likely, according to ``text``; empty
+            if ``text`` does not mention outcomes.
         lift: the mean weight of the items divided by the mean weight of all items; ``None`` if
             ``text`` does not say that a head attended to the items. If the lift is below
             `MIN_LIFT`, the claim is not tested.
@@ -293,10 +293,10 @@ class ClaimTest(Generic[C]):
         effect: the effect of hiding the items together, in nats.
         singles: the effect of hiding each item alone, in the order of ``claim.removed``. Each
             effect is a decrease of the explained outcome's log-odds. A positive effect means that
-            the item raises the outcome's probability. If no single outcome is explained, the
-            effects are in nats.
-        share: the effect of hiding the items from the head divided by the effect of hiding the
-            items from the whole model, limited to 1; ``None`` for a claim about the model.
+            the item raises the outcome's probability. If there is no explained outcome, the effects
+            are in nats.
+        share: the effect of hiding the items from the head, as a fraction of the effect of hiding
+            them from the whole model; at most 1, and ``None`` for a claim about the model.
         null_effects: the summed effects of the control sets in nats; empty if the claim is not
             tested.
         statistic: the sum of `attnlens.evidence.trial.Trial.item_statistics` over the claim's
@@ -308,13 +308,13 @@ class ClaimTest(Generic[C]):
             statistic.
         best_matters: whether hiding the best set has a noticeable effect in the claimed direction.
         untested: the judgement of a claim that is not tested; ``None`` for a tested claim.
-        removed: the numbers of the hidden items at the claim's site.
+        removed: the hidden items, as item numbers of the claim's site.
         q: the p-value, corrected for the number of claims in the family.
         outcomes_replaced: a second test of the claim; ``None`` if there was no second test. In the
             second test, the items stay visible, but expected outcomes replace the items' recorded
             outcomes.
-        control_probs: the probabilities when each of ``control_sets`` is hidden, ``(set,
-            outcome)``; ``None`` if not requested.
+        control_probs: the probabilities with one of ``control_sets`` hidden, ``(set, outcome)``;
+            ``None`` if not requested.
     """
 
     claim: C

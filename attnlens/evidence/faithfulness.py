@@ -22,7 +22,7 @@ from attnlens.files import Flags, Floats, Integers
 Predict = Callable[[Flags], Floats]
 
 SIZES: Final[tuple[int, ...]] = (1, 2, 4, 8, 16)
-"""The numbers of parts to remove for comprehensiveness and to keep for sufficiency."""
+"""The numbers of parts that comprehensiveness removes and that sufficiency keeps."""
 
 _CURVE_STEPS: Final = 20
 CONTROLS: Final = 20
@@ -44,7 +44,7 @@ HIGH_IS_FAITHFUL: Final[dict[str, bool]] = {
     "insertion_auc_kl": False,
     "sign_violation_rate": False,
 }
-"""For each metric of `removal_figures`: whether a high value means a faithful attribution."""
+"""Maps each metric of `removal_figures` to whether a high value means a faithful attribution."""
 
 
 def ranks(values: Floats) -> Floats:
@@ -112,8 +112,8 @@ def matched_auc(scores: Floats, positive: Flags, groups: Integers | None = None)
     """Compare each positive item with nearby decoys, and return the mean `auc` of the comparisons.
 
     Decoys are the nearest items of the same group that are not positive. Each positive item is
-    compared with equally many decoys before and after the item, at most `_MAX_DECOYS` on each side.
-    A ranking by recency therefore scores 0.5.
+    compared with at most `_MAX_DECOYS` decoys on each side. The two sides have the same number of
+    decoys. A ranking by recency therefore scores 0.5.
 
     Args:
         scores, positive: the score of each item, and whether the item is positive, both ``(n,)``.
@@ -142,9 +142,9 @@ def descending(scores: Floats, generator: np.random.Generator) -> Integers:
 
 
 def masks_without_first(order: Integers, counts: Sequence[int] | Integers) -> Flags:
-    """Return one mask per count, ``(count, n)``.
+    """Return one mask for each count ``c``, with the shape ``(count, n)``.
 
-    The mask for count ``c`` hides the first ``c`` items of ``order``.
+    The mask for ``c`` hides the first ``c`` items of ``order``.
     """
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
@@ -161,7 +161,7 @@ def curve_counts(parts: int) -> Integers:
 
 
 def area(values: Floats, counts: Integers) -> float:
-    """Return the mean height of a curve over ``counts``, from 0 to the number of parts."""
+    """Return the area under a curve over ``counts``, with the x-axis scaled to the range 0 to 1."""
     if len(values) == 1:
         return float(values[0])
     return float(np.trapezoid(values, np.asarray(counts, float) / counts[-1]))
@@ -169,7 +169,7 @@ def area(values: Floats, counts: Integers) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SingleRemovals:
-    """Probabilities of one input with all parts, with no parts, and with each part removed.
+    """The probabilities for one input: with all parts, with no parts, and without each single part.
 
     ``full`` and ``nothing`` have the shape ``(class,)``, and ``singles`` has the shape ``(n,
     class)``.
@@ -212,9 +212,9 @@ def removal_figures(
     - Comprehensiveness is the mean over `SIZES` of ``y(all) - y(without the first k)``.
     - Sufficiency is the mean over `SIZES` of ``y(all) - y(only the first k)``.
     - Deletion is the area under the curve of ``y`` as parts are removed in order.
-    - Insertion is the area under the curve of ``y`` as parts are added in order to an empty input.
-    - The sign violation rate is the fraction of the first k parts whose removal increases ``y``,
-      averaged over the sizes k in `SIZES`.
+    - Insertion is the area under the curve of ``y`` as the parts are added, starting with no parts.
+    - The sign violation rate is the mean over `SIZES` of the fraction of the first k parts whose
+      removal increases ``y``.
 
     Args:
         orders: the orderings. Each ordering lists the positions of the parts, starting with the

@@ -45,14 +45,14 @@ class Plain(BaseModel):
 class ClaimResult(Plain):
     """A claim, the intervention that tests the claim, and the verdict.
 
-    In the JSON of an explanation, the list ``evidence`` has one of these objects per claim. The
+    In the JSON of an explanation, ``evidence`` is a list with one such object for each claim. The
     fields have the same meaning as in `attnlens.evidence.claim.ClaimTest`, but the numbers are
     rounded. ``control_sets`` is the number of control sets. Quantiles are given at the levels
     `QUANTILES`. ``effect_log_odds`` is the decrease of the log-odds of ``outcome`` when the items
     are hidden. A positive value means that the items raise the outcome's probability.
-    ``single_effects`` contains the decrease when each item is hidden alone. If the effect is
-    measured on the whole distribution, ``effect_log_odds`` is ``None`` and ``single_effects`` is in
-    nats.
+    ``single_effects`` contains the decrease of the log-odds when each item is hidden alone. If the
+    effect is measured on the whole distribution, ``effect_log_odds`` is ``None`` and
+    ``single_effects`` is in nats.
     """
 
     claim: Text

@@ -20,7 +20,7 @@ from attnlens.files import Flags, Floats, Integers
 Interval = tuple[float, float]
 
 SMALLEST: Final = 1e-12
-"""Probabilities are clipped to this distance from 0 and 1 before their logarithms are computed."""
+"""Smaller probabilities are replaced by this number before logarithms are computed."""
 
 _BINS: Final = 15
 _LUCK_DRAWS: Final = 200
@@ -45,7 +45,7 @@ def divergence(full: Floats, ablated: Floats) -> Floats:
 
 
 def log_odds(chances: Floats, outcomes: Sequence[int]) -> Floats:
-    """Return the log-odds that any one of ``outcomes`` happens, ``(..., outcome) -> (...)``."""
+    """Return the log-odds that one of ``outcomes`` happens, ``(..., outcome) -> (...)``."""
     chance = chances[..., list(outcomes)].sum(-1).clip(SMALLEST, 1 - SMALLEST)
     odds: Floats = np.log(chance) - np.log1p(-chance)
     return odds
@@ -152,7 +152,7 @@ class Bootstrap:
         return float(estimates.low), float(estimates.high)
 
     def mean(self, values: Floats) -> Estimates:
-        """Return the mean of ``values`` ``(row, ...)`` over the rows.
+        """Return the mean over the rows of ``values``, an array ``(row, ...)``.
 
         Rows with NaN are left out.
         """

@@ -52,12 +52,12 @@ class Contributions:
         return len(self.values)
 
     def beyond(self, group: str) -> tuple[Floats, Floats]:
-        """Return the probabilities with one group alone, and the contributions of the other groups.
+        """Return the probabilities with only one group, and the contributions of the other groups.
 
         Returns:
             the probabilities with only this group, ``(outcome,)``, and the contributions of the
-            other groups, ``(group, outcome)``. The contributions sum to ``full`` minus these
-            probabilities. The row of ``group`` is 0.
+            other groups, ``(group, outcome)``. The contributions sum to ``full`` minus the
+            probabilities with only this group. The row of ``group`` is 0.
         """
         position = self.played.index(group)
         with_group = (np.arange(self.masks) >> position) & 1 == 1
@@ -134,7 +134,7 @@ def subsets(groups: int) -> Flags:
 
 
 def shapley_values(values: Floats) -> Floats:
-    """Return each group's contribution to ``values[all] - values[none]``, ``(n, ...)``.
+    """Return contributions ``(n, ...)`` of groups; the sum is ``values[all] - values[none]``.
 
     Args:
         values: the value of every subset, in the order of `subsets`, ``(2**n, ...)``.

@@ -84,17 +84,17 @@ class Trial(Generic[C]):
         usual: for each site, a mapping from an item to the mean and the standard deviation of
             `change`. These values were measured by hiding the item at the same position in other
             inputs. If ``usual`` is given, changes are standardised.
-        reference: the distribution of the standardised changes of items in other inputs. Claims
-            that hide a single item from the whole model and name no outcomes are compared with this
-            distribution. All other claims are compared with control sets of the same input. If
-            ``reference`` is not given, control sets are used for all claims.
+        reference: the distribution of the standardised changes of items in other inputs. This
+            distribution is used for claims that hide a single item from the whole model and have an
+            empty `Claim.raises`. All other claims are compared with control sets of the same input.
+            If ``reference`` is not given, control sets are used for all claims.
         structure: a mapping from an item to numbers that do not depend on the item's content, such
-            as the item's distance. Before a test, the influence of the columns `Claim.beyond` is
+            as the item's distance. Before a test, the influence of the columns in `Claim.beyond` is
             subtracted from the effects.
-        outcome: the outcome (column) that the claims are about; None if they are about the whole
-            distribution.
+        outcome: the outcome (column) that the claims are about; None if the claims are about the
+            whole distribution.
         lowers: whether the claims say that their items decrease the outcome's probability. By
-            default, the claims say that the items increase this probability.
+            default, the claims say that the items increase the outcome's probability.
         items: the noun to use for items in reasons, such as ``words``.
         tolerance: the largest accepted difference between two results for the same input in one
             batch.
@@ -160,14 +160,14 @@ class Trial(Generic[C]):
     def change(self, full: Floats, other: Floats, raises: Sequence[int] = ()) -> Floats:
         """Return how much hiding items changes the prediction, in the claimed direction.
 
-        By default the change is in nats. If the claim names outcomes (``raises``), or if a single
-        outcome is explained, the change is the signed change of the log-odds. A change of the
-        log-odds is roughly proportional to the square root of the change in nats.
+        By default the change is in nats. If ``raises`` is not empty, or if the trial explains one
+        outcome, the change is the signed change of the log-odds. A change of the log-odds is
+        roughly proportional to the square root of the change in nats.
 
         Args:
             full: the probabilities with nothing hidden.
             other: the probabilities with items hidden.
-            raises: the outcomes that the claim names, as in `Claim.raises`.
+            raises: the outcomes in `Claim.raises`.
         """
         outcomes = raises or (() if self.outcome is None else (self.outcome,))
         if not outcomes:
@@ -176,9 +176,9 @@ class Trial(Generic[C]):
         return -delta if self.lowers and not raises else delta
 
     def item_statistics(self, site: str, claim: Claim) -> Mapping[int, float]:
-        """Return each item's statistic: the `change`, which is standardised if ``usual`` is given.
+        """Return the statistic of each item, which is the `change` caused by hiding the item.
 
-        If the claim names outcomes (``raises``), the change is never standardised.
+        The change is standardised if ``usual`` contains the site and `Claim.raises` is empty.
         """
         loo = self.leave_one_out(site)
         changes = self.change(loo.full, np.array(list(loo.loo_probs.values())), claim.raises)
@@ -326,7 +326,7 @@ def judge_tests(
     lowers: bool = False,
     items: str = ITEMS,
 ) -> list[ClaimTest[C]]:
-    """Add q-values and verdicts to the tests. The q-values of each family are separate.
+    """Add q-values and verdicts to the tests. Each family is corrected separately.
 
     Claims about the whole model and claims about single heads are separate families, because the
     effects of heads are often small but statistically significant.
@@ -416,7 +416,7 @@ def _q_values(tests: Sequence[ClaimTest[C]], p_values: Sequence[float]) -> list[
 
 
 def _out_of_reach(tests: Sequence[ClaimTest[C]], p_values: Sequence[float], at: int) -> bool:
-    """Whether the claim would not be significant even with the statistic of the best set."""
+    """Whether even the statistic of the best set would be too small to be significant."""
     best = [*p_values[:at], tests[at].p_best, *p_values[at + 1 :]]
     return _q_values(tests, best)[at] > Q_LEVEL
 
@@ -460,7 +460,7 @@ def gather(
             outcome)``. A mask is true where an item is visible.
         groups: a mapping from a group's name to its items; every item is in exactly one group.
         items: the items, in the order of the masks' columns.
-        outcome: the outcome (column) to explain. If None, the whole distribution is explained.
+        outcome: the outcome (column) to explain. By default, the whole distribution is explained.
         lowers: as in `Trial`.
         heads: a mapping from a head's name to a function like ``predict`` that hides items only
             from this head. Every head that is the ``site`` of a claim needs such a function.

@@ -16,7 +16,7 @@ _LOW_LEVEL: Final = 0.01
 FIRST_LEVEL: Final = 0.03
 """The part of `Q_LEVEL` that is reserved for the first claim.
 
-A claim about one of 36 items can reach this level, because its smallest p-value is 1/36.
+A claim about one of 36 items can reach this level, because the smallest possible p-value is 1/36.
 """
 
 MIN_POINTS: Final = 0.5
@@ -92,8 +92,8 @@ def fixed_sequence(first: float, other_p_values: Sequence[float]) -> tuple[float
     """Return the q-value of the claim tested first, and the q-values of the other claims.
 
     The first claim is tested at `FIRST_LEVEL`. If the first claim is significant, the other claims
-    are tested at `Q_LEVEL`. Otherwise, the other claims are tested at `Q_LEVEL` minus
-    `FIRST_LEVEL`. This procedure does not increase the error rate of the family.
+    are tested at `Q_LEVEL`. If the first claim is not significant, the other claims are tested at
+    `Q_LEVEL` minus `FIRST_LEVEL`. This procedure does not increase the error rate of the family.
 
     Reference:
         Wiens 2003, "A fixed sequence Bonferroni procedure for testing multiple endpoints".

@@ -140,8 +140,7 @@ class Answer:
     """The text of an answer, and how the answer ended.
 
     Attributes:
-        finish_reason: the server's reason for the end, such as ``stop``, or ``length`` (token
-            limit).
+        finish_reason: the server's reason: ``stop``, ``length`` (the token limit) or another one.
         cut: whether the answer was cut off at a limit of tokens or characters.
     """
 

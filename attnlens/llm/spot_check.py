@@ -244,8 +244,7 @@ class DataRows:
     def by_size(self) -> list[tuple[float, bool, NumericFact]]:
         """The numbers sorted by size.
 
-        A number from -1 to 1 also has an entry as a percentage. The flag of an entry is True for
-        percentages.
+        A number from -1 to 1 has another entry for its percentage, with the flag True.
         """
         return sorted(_entries(fact for row in self.facts for fact in row), key=_size)
 
@@ -334,8 +333,7 @@ def check_text(
     """Check the numbers and names of a plain or Markdown text against the data.
 
     Args:
-        phrases: maps each pattern to replacement words, or to a label that the matched text refers
-            to.
+        phrases: maps each pattern to replacement words, or to the label for the matched text.
         seconds: the time limit. Statements that are not checked within this time get the answer
             ``not read``.
     """
@@ -670,7 +668,7 @@ def _is_near(fact: NumericFact, digits: str) -> bool:
 
 
 def _value(number: re.Match[str], hedged: bool) -> tuple[float, float]:
-    """Return a value and a tolerance: half a unit of the last digit; 10% after, say, "about"."""
+    """Return a value and a tolerance: half a unit of the last digit, or 10% after "about"."""
     digits = number["digits"].replace(",", "")
     scale = _SCALES.get(number["scale"] or "", 1.0)
     value = min(float(digits) * scale, 1e300)

@@ -1,4 +1,4 @@
-"""Small, exact reference models, and `one_thread`, which makes the models' results reproducible."""
+"""Small reference models, and a context manager that makes the models' results reproducible."""
 
 from __future__ import annotations
 

@@ -201,7 +201,7 @@ def matrix(inputs: int, outputs: int) -> nn.Parameter:
 
 
 def _later(queries: int, keys: int, device: torch.device) -> Tensor:
-    """Return a mask of later keys. The last query and the last key have the same position."""
+    """Return a mask that is true for keys after the query; the last query is at the last key."""
     places = torch.arange(keys, device=device)
     return places > places[keys - queries :, None]
 

@@ -1,7 +1,7 @@
 """The catalogue of reference models: the purpose, the source and the input format of each model.
 
-An entry names each function as ``"module:function"``, so listing the models does not import the
-functions. The models in this file are not specific to a domain. Each domain adds its own models.
+Entries refer to functions by name (``"module:function"``), so listing models imports no functions.
+The models in this file are not specific to a domain. Each domain adds its own models.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class ModelInput:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoadedModel:
-    """A model in evaluation mode, and the data for reading an input, such as vocabularies."""
+    """A model in evaluation mode, and the data that is needed to read an input (vocabularies)."""
 
     module: nn.Module
     context: Any = None
@@ -82,7 +82,7 @@ class ReferenceModel:
     options: tuple[str, ...] = ()
 
     def loaded(self, path: Path | None = None) -> LoadedModel:
-        """Load the model from a checkpoint, or the included model if ``path`` is None.
+        """Load the model from a checkpoint; by default, load the model included in attnlens.
 
         Raises:
             CheckpointError: ``path`` is not a checkpoint of this kind.

@@ -44,7 +44,7 @@ _AT_ONCE: Final = 256
 def claimed_words(weights: Floats) -> WordSet:
     """Return the indices of the smallest set of words that gets at least half of the attention.
 
-    The set has at most three words, even if these words get less than half.
+    The set has at most three words, even if these words get less than half of the attention.
 
     Args:
         weights: the attention weight of each word, ``(word,)``.
@@ -139,7 +139,7 @@ def check_tokens(
     *,
     seed: int = 0,
 ) -> list[TokenClaim]:
-    """Test whether each answer token depends on the words that it attended to most.
+    """Test whether each answer token depends on the words that got most of the token's attention.
 
     Args:
         way: how words are hidden, one of `WAYS`.
@@ -191,7 +191,7 @@ def _of_token(
     token: int,
     keep_masks: NDArray[np.bool_],
 ) -> Floats:
-    """Return the probability of a token and the summed probability of all others, ``(mask, 2)``.
+    """Return the probability of a token and of all other tokens together, ``(mask, 2)``.
 
     ``keep_masks`` has the shape ``(mask, word)`` and is true for visible words.
     """

@@ -49,7 +49,7 @@ _CLOSE_UP: Final = re.compile(r" ([,.;:!?)])")
 
 
 def tokenise(text: str) -> list[str]:
-    """Convert a text to lower case, and split it into words, numbers and single signs.
+    """Convert a text to lower case, and split it into words, numbers and other single characters.
 
     Lower case makes a word at the start of a sentence equal to the same word elsewhere. Hyphens and
     apostrophes stay inside words, and variants of these characters are unified. The text is
@@ -113,11 +113,11 @@ class Vocabulary:
         return self._numbers.get(word, UNK)
 
     def numbers(self, tokens: Sequence[str]) -> Tensor:
-        """Return the numbers of the tokens, ``(word,)``."""
+        """Return the token numbers, ``(word,)``."""
         return torch.tensor([self.number(token) for token in tokens])
 
     def target(self, tokens: Sequence[str]) -> Tensor:
-        """Return the numbers of ``<bos>``, of the tokens, and of ``<eos>``."""
+        """Return the token numbers, preceded by ``<bos>`` and followed by ``<eos>``."""
         return torch.tensor([BOS, *map(self.number, tokens), EOS])
 
     def read(self, numbers: Iterable[int]) -> list[str]:
@@ -177,7 +177,8 @@ def read_pairs(
         separator: the character between two columns.
 
     Raises:
-        InputError: the file, a row or a sentence cannot be used. The message gives the line.
+        InputError: the file, a row or a sentence cannot be used. The message contains the line
+            number.
     """
     content = read_whole(path, _MAX_FILE_BYTES, remedy="give a CSV file of sentence pairs")
     pairs: list[SentencePair] = []
@@ -234,7 +235,7 @@ def _chosen(names: Sequence[str], columns: Sequence[str] | None, line: int) -> t
 
 
 def _rows(content: bytes, separator: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield each row that is not empty, with the number of the line on which it begins."""
+    """Yield each row that is not empty, and the number of the line on which the row begins."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -264,8 +265,7 @@ class HeldOutRule:
 
     Attributes:
         share: the share of inputs that are held out.
-        leading: the number of tokens at the start of an answer, such as names, that do not belong
-            to the combination.
+        leading: the number of tokens to skip at the start of an answer, such as names.
         combinations: the held-out combinations, as tokens separated by spaces.
     """
 
@@ -277,10 +277,11 @@ class HeldOutRule:
     def of(
         cls, pairs: Sequence[SentencePair], share: float = 0.1, leading: int = 0, new: float = 0.05
     ) -> HeldOutRule:
-        """Return a rule that holds out about the fraction ``new`` of the combinations, by hash.
+        """Return a rule that holds out some combinations: at most about the fraction ``new``.
 
-        A chosen combination is held out only if each of its tokens occurs in at least two
-        combinations that were not chosen. The model can therefore still learn every token.
+        Combinations are chosen by a hash. A chosen combination is held out only if each of its
+        tokens occurs in at least two combinations that were not chosen. The model can therefore
+        still learn every token.
         """
         combinations = {pair.target[leading:] for pair in pairs}
         chosen = {tokens for tokens in combinations if _point("combination", tokens) < new}
@@ -489,8 +490,7 @@ class TextRecipe:
         word_dropout: in half of the pairs, this share of the input words is replaced with
             ``<unk>``. The model thereby learns to handle unknown words and words that an ablation
             hides.
-        least_count: the minimum number of times that a known input word occurs in the training
-            pairs.
+        least_count: an input word is known if it occurs at least this often in the training pairs.
         seed: the seed of the random number generator.
     """
 
@@ -542,9 +542,9 @@ class AnswerAccuracy:
 def answer_accuracy(model: TextModel, pairs: Sequence[SentencePair]) -> AnswerAccuracy:
     """Measure the accuracy of a model's answers on ``pairs``.
 
-    A token is correct if it equals the expected token at the same position. Every position up to
-    the end of the longer answer is counted. An expected word that is not in the vocabulary is never
-    correct.
+    A token is correct if it equals the expected token at the same position. All positions up to the
+    end of the longer of the two answers are counted. An expected word that is not in the vocabulary
+    is never correct.
     """
     if not pairs:
         return AnswerAccuracy(0)

@@ -1,12 +1,12 @@
 """The reference model ``tiny``: a transformer so small that every number can be inspected.
 
-The model has 260 parameters. It has one block with one head, no position vectors and no mask. Only
-the layer norm has a bias. Every intermediate result has the same name as in the equations.
+The model has 260 parameters, one block with one head, no position vectors and no mask. Only the
+layer norm has a bias. Every intermediate result has the same name as in the equations.
 
 The model is trained on a task with a known answer. Two tokens are *partners* if their sum is nine:
 0 and 9, 1 and 8, and so on. If the input contains a token's partner, the correct output is the
-partner. Otherwise, the correct output is the token itself. The answer does not depend on the order
-of the tokens. To solve the task, every token only has to attend to its partner.
+partner. If the partner is missing, the correct output is the token itself. The answer does not
+depend on the order of the tokens. To solve the task, every token only has to attend to its partner.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ AXES: Final = {
 """The names of the axes. Sizes alone cannot identify the axes, because most sizes are 5."""
 
 _MAX_TOKEN_CHARACTERS: Final = 40
-"""The maximum number of characters of invalid input that an error message quotes."""
+"""An error message quotes at most this many characters of invalid input."""
 
 _PARTNER_SUM: Final = 9
 """The sum of two partners."""
@@ -69,7 +69,7 @@ class TinyTransformer(nn.Module):
         width: the width of every vector.
         context: the number of input tokens. The equations work for any number of tokens.
         d_ff: the width inside the feed-forward network.
-        heads: the number of attention heads, which must divide ``width``.
+        heads: the number of attention heads; ``width`` must be divisible by this number.
     """
 
     def __init__(
@@ -184,7 +184,7 @@ def read_tokens(model: LoadedModel, text: str | None) -> ModelInput:
 
 
 def answers(tokens: Tensor) -> Tensor:
-    """Return the correct output for tokens ``(batch, position)``, with the same shape."""
+    """Return the correct outputs; inputs and outputs have the shape ``(batch, position)``."""
     return torch.where(partners(tokens).any(-1), _PARTNER_SUM - tokens, tokens)
 
 

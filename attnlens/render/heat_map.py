@@ -51,8 +51,7 @@ class Cell:
         colour: the CSS class of the colour.
         words: the description of the cell.
         framed: whether the cell has a frame.
-        strength: the opacity (0 to 1) of the colour, or ``None`` if ``colour`` is one of the
-            shades.
+        strength: the opacity (0 to 1) of ``colour``, or ``None`` for the colour of a shade.
     """
 
     colour: str
@@ -81,8 +80,8 @@ class HeatMapColumn:
     Attributes:
         mark: a short text above the cells of the column.
         kind: the CSS class of the mark.
-        first: whether the column is the first of a group. A gap precedes the first column, and its
-            label is shown even in a sparse drawing.
+        first: whether the column is the first of a group. A gap precedes the first column, and the
+            column has a label even in a sparse drawing.
     """
 
     label: str = ""

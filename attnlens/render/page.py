@@ -136,8 +136,7 @@ _MAX_MAP_BYTES: Final = 700_000
 """The largest size in bytes of the heat maps in a notebook. The weights of larger maps are stored
 with less precision."""
 _MAX_MAP_CELLS: Final = 1_000_000
-"""The largest number of heat-map cells in a notebook. If the maps have more cells, fewer cells are
-shown."""
+"""The largest number of heat-map cells in a notebook. Larger maps are drawn with fewer cells."""
 
 
 def frame_page(page: str, title: str, *, scripts: bool = False) -> str:

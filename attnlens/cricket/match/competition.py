@@ -1,8 +1,8 @@
 """The competition and the category of a match, and the number of balls that a side may face.
 
-A league has the same name in every season, but each international series has its own name. All
-men's internationals are therefore treated as one competition, and so are all women's
-internationals.
+A league has the same name in every season, but each international series has its own name.
+Therefore, all men's internationals form one competition, and all women's internationals form a
+second competition.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MENS_COMPETITIONS: Final = frozenset({
     "Nepal Premier League", "Pakistan Super League", "Ram Slam T20 Challenge", "SA20",
     "Syed Mushtaq Ali Trophy", "Vitality Blast",
 })  # fmt: skip
-"""Men's club leagues. Every women's league has a name that is not in this set."""
+"""Men's club leagues. The set contains no name of a women's league."""
 
 KIND_SIZE: Final = 3
 """The number of flags that `kind_of_cricket` returns."""
@@ -56,17 +56,17 @@ def team_key(match: Match, team: str) -> str:
 
 
 def venue_key(match: Match) -> str:
-    """Return the ground's name up to the first comma. Files differ in the text after the comma."""
+    """Return the ground's name up to the first comma. Later parts differ between files."""
     return (match.venue or "").split(",")[0].strip()
 
 
 def era_of(match: Match) -> str:
-    """Return the match's gender. The ratings contain one level of scoring for each gender."""
+    """Return the match's gender. The ratings have a level of scoring for each gender."""
     return match.gender or "male"
 
 
 def kind_of_cricket(match: Match) -> tuple[float, float, float]:
-    """Return three flags (0 or 1): women play, clubs play, an over has five balls."""
+    """Return three flags (0 or 1): whether women play, clubs play, and an over has five balls."""
     club = not competition_of(match).startswith(INTERNATIONALS)
     return (
         float(match.gender == "female"),
@@ -126,13 +126,13 @@ def quota_of(match: Match, innings: Innings) -> int | None:
 
 
 def _shortened(match: Match, innings: Innings, quota: int) -> int | None:
-    """Return the number of legal balls if the first innings was shortened before play began.
+    """Return the length in legal balls of a first innings that was shortened before play began.
 
     Return ``None`` for every other innings.
 
-    A first innings counts as shortened only if the chase was shorter than usual. In addition, one
-    of two conditions must hold: the target is one run more than the total of the first innings, or
-    the powerplay of the first innings was shorter than usual.
+    A first innings counts as shortened only if the chase was shorter than usual. The target must
+    also be one run more than the total of the first innings, or the powerplay of the first innings
+    must have been shorter than usual.
     """
     chase = next((side for side in match.innings if side.number == 2), None)
     length = quota if chase is None else chase.target_balls or quota

@@ -51,7 +51,7 @@ were injured or absent.
 """
 
 _FREE_HITS_SINCE = datetime.date(2016, 1, 1)
-"""From this day on, in limited-overs matches, a free hit follows each one-run no-ball."""
+"""Since this day, a no-ball that costs one run gives a free hit in limited-overs matches."""
 
 _BALL_RECORD = attrgetter("label", "batter", "non_striker", "bowler", "runs_total", "wickets")
 
@@ -69,8 +69,8 @@ A larger squad may include substitutes, as in leagues with impact players.
 
 _HANDLED: Final = "handled the ball"
 _LAST_HANDLED: Final = datetime.date(2017, 10, 1)
-"""The first day without the dismissal "handled the ball". Since the Laws of 2017, this dismissal is
-a case of "obstructing the field".
+"""The first day on which the dismissal "handled the ball" no longer existed. Since the Laws of
+2017, this dismissal is a case of "obstructing the field".
 """
 
 _FROM_ANYWHERE = frozenset({"timed out", "retired out", "retired hurt", "retired not out"})
@@ -88,7 +88,7 @@ _REVIEW_DECISIONS = frozenset({"upheld", "struck down", "technical failure"})
 class Finding(NamedTuple):
     """A violation of a rule, and its location.
 
-    A rule about one innings does not set ``innings``, because `doubts_of` adds the innings.
+    If the rule is about one innings, `doubts_of` sets ``innings``.
     """
 
     problem: str
@@ -613,7 +613,7 @@ BALL_FIELDS: Final[dict[str, tuple[str, ...]]] = {
     "replacements": ("replacements",),
     "review": ("reviews",),
 }
-"""Maps each field of a ball to the kinds of doubt that contradict the field."""
+"""Maps each field of a ball to the kinds of doubt that concern the field."""
 
 _ADDS_UP = frozenset({"label", "actual_delivery", "runs.extras", "runs.total"})
 """Fields that follow from the other fields of the ball and from the other balls of the over."""
@@ -696,7 +696,7 @@ def _stated_fields(case: Case) -> list[_Field]:
 
 
 def _judge(case: Case, pattern: str, part: str, value: Any) -> tuple[str, Verdict]:
-    """Return the kind of doubt that a contradiction would raise, and the verdict on the value."""
+    """Return the kind of doubt for a contradiction, and the verdict on the value."""
     if pattern not in WITNESSES:
         return "", Verdict(UNWITNESSED)
     kind, check = WITNESSES[pattern]

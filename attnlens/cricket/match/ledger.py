@@ -296,11 +296,11 @@ TotalsBy = Literal["batter", "bowler", "over"]
 
 
 class Total(NamedTuple):
-    """The deliveries of a batter, a bowler or an over in an innings.
+    """The deliveries to a batter, by a bowler or in an over of an innings.
 
     Attributes:
         rows: the positions of the deliveries in the innings, from 0.
-        runs: runs off the bat for a batter, charged runs for a bowler, and all runs for an over.
+        runs: a batter's runs off the bat, the runs charged to a bowler, or all runs in an over.
         wickets: how often a batter was out, the wickets credited to a bowler, or all wickets of an
             over.
     """
@@ -526,8 +526,8 @@ def outcome_words(outcome: Facts) -> str | None:
 def result_sentence(match: Match) -> str | None:
     """Return the result in words; ``None`` if neither the file nor the balls give a result.
 
-    If the balls contradict the stated result, the sentence attributes this result to the file. The
-    sentence then adds the result that the balls show.
+    If the balls contradict the stated result, the sentence states both results and says which
+    result is from the file.
     """
     stated, by_balls = outcome_words(match.outcome), outcome_words(outcome_of(match))
     if stated is None:
@@ -665,7 +665,7 @@ def balls_bowled(innings: Innings, bowler: Player, before: int | None = None) ->
 
 
 def scorebook_before(innings: Innings, ball: Delivery) -> ScorebookEntry:
-    """Return the scorebook entry before one of the innings' deliveries."""
+    """Return the scorebook entry before a delivery of the innings."""
     upto = replace(innings, deliveries=innings.deliveries[: ball.index])
     *_, entry = scorebook(upto)
     return entry

@@ -53,7 +53,7 @@ OUTCOME_NAMES: Final[dict[str, OutcomeNames]] = {
 OUTCOME_BY_NAME: Final[dict[str, str]] = {
     form: code for code, names in OUTCOME_NAMES.items() for form in (names.noun, *names.synonyms)
 }
-"""Maps each outcome name that a text may contain to the outcome's code. The codes are not keys."""
+"""Maps each name of an outcome to the outcome's code. The codes themselves are not keys."""
 
 UNCOUNTED_WICKETS: Final[frozenset[str]] = frozenset({"retired hurt", "retired not out"})
 """Kinds of retirement that do not count as a wicket (Laws of Cricket, 25.4)."""
@@ -80,7 +80,7 @@ DISMISSALS: Final[frozenset[str]] = NOT_THE_BOWLERS | {
 
 
 BOWLERS_SHARE_OF_WICKETS: Final = 0.92
-"""The fraction of the wickets in T20 cricket that is credited to bowlers."""
+"""The fraction of T20 wickets that are credited to bowlers."""
 
 
 def classify(runs_batter: int, extras: Mapping[str, int], *, counted_wicket: bool) -> str:
@@ -207,25 +207,25 @@ class Wicket:
 
     @property
     def counts(self) -> bool:
-        """Whether the kind counts as a wicket; retired hurt and retired not out do not count."""
+        """Whether the team loses a wicket: false for ``retired hurt`` and ``retired not out``."""
         return self.kind not in UNCOUNTED_WICKETS
 
 
 class Delivery(NamedTuple):
     """One delivery, and the score before it was bowled.
 
-    Creating a named tuple is three times as fast as creating a frozen dataclass. This reduces the
-    time for reading a file by one seventh.
+    Creating a named tuple is three times as fast as creating a frozen dataclass. Named tuples
+    reduce the time for reading a file by one seventh.
 
     Attributes:
         index: the position in the innings, counted from 1; wides and no-balls count.
-        over: the number of the over in the file, from 0.
+        over: the over in the file, counted from 0.
         label: the file's name for the ball, as text (``"7.10"`` is not ``"7.1"``).
         actual_delivery: the over and the number of the legal ball, as shown on television; ``None``
             if the file does not determine these numbers.
         runs_batter, runs_extras, runs_total: the runs off the bat, the extras, and their sum.
-        extras: the runs for each kind of extra that occurred. The kinds are ``wides noballs byes
-            legbyes penalty``.
+        extras: the runs for each kind of extra that occurred. The kinds are ``wides``, ``noballs``,
+            ``byes``, ``legbyes`` and ``penalty``.
         outcome: one of `attnlens.cricket.match.match.OUTCOMES`.
         score_before: the team's score before the delivery, including penalty runs already awarded.
         wickets_before, legal_balls_before: how many wickets had fallen and how many legal balls had
@@ -260,7 +260,7 @@ class Delivery(NamedTuple):
 
     @property
     def boundary(self) -> bool:
-        """Whether the batter hit a four or a six to or over the boundary. No-balls are included."""
+        """Whether the ball is a four or a six that reached the boundary. No-balls are included."""
         return self.runs_batter in (4, 6) and not self.non_boundary
 
     @property
@@ -329,9 +329,9 @@ class StatedField(NamedTuple):
 
     Attributes:
         field: the path in Cricsheet JSON without ``info``, with innings numbered from 1:
-            ``outcome.by.wickets``, ``innings.2.target.runs``. A field of the balls is written
-            ``deliveries.wickets.kind``.
-        stated: the stated value, or ``None`` if the file states no value. For a field of the balls,
+            ``outcome.by.wickets``, ``innings.2.target.runs``. The path of a ball's field begins
+            with ``deliveries``, such as ``deliveries.wickets.kind``.
+        stated: the stated value, or ``None`` if the file states no value. For a ball's field,
             ``stated`` is the number of balls with the field.
         derived: the value that follows from the rest of the file. ``None`` if the rest of the file
             does not determine the value.
@@ -403,8 +403,7 @@ class Innings:
     def overs_display(self) -> str:
         """Overs as printed on a scorecard: ``"19.4"``. In The Hundred, an over has five balls.
 
-        A finished over counts as one over even if the umpires miscounted its balls. A miscounted
-        over of seven balls is therefore still one over.
+        A finished over counts as one over even if the umpires miscounted its balls.
         """
         if not self.deliveries:
             return "0.0"
@@ -429,7 +428,7 @@ class Match:
 
     Attributes:
         match_id: the id stated in the file, or the stem of the file's name.
-        match_type: one of ``T20 IT20 ODI ODM Test MDM``, or ``None`` if unknown.
+        match_type: ``T20``, ``IT20``, ``ODI``, ``ODM``, ``Test`` or ``MDM``; ``None`` if unknown.
         overs: the number of overs for each side; ``None`` in unlimited cricket.
         teams: the two sides, in the order of the file.
         source: the path of the match file, for messages.

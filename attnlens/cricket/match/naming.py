@@ -1,4 +1,4 @@
-"""Find a player or a ball by name. The next ball of an innings also has a name.
+"""Find a player or a ball by name. A ball that has not been bowled yet can also be named.
 
 A ball is identified by its innings and its position in the innings. Positions start at 1 and count
 wides and no-balls. Every other notation is converted to a position.
@@ -51,7 +51,7 @@ class BallReference:
 
 @contextmanager
 def balls_of(path: str | None, remedy: str = f"write the ball as {GRAMMAR}") -> Iterator[None]:
-    """Add the path, and by default ``remedy``, to every `BallNotFoundError` in the block."""
+    """Add the path, and ``remedy`` if none is set, to a `BallNotFoundError` in the block."""
     try:
         yield
     except BallNotFoundError as error:
@@ -62,12 +62,12 @@ def find_ball(match: Match, ball: str | int, innings: int | None = None) -> Ball
     """Return a reference to the ball with this name.
 
     Args:
-        ball: ``47`` is the 47th delivery (wides and no-balls count). ``last`` and ``-1`` are the
-            last ball. ``next`` is the ball after the last ball. ``7.4`` is a label in the file, as
-            text. ``legal:47`` and ``legal:7.4`` count only legal balls, as on television. The
+        ball: ``47`` is the 47th delivery (wides and no-balls count). ``last`` and ``-1`` mean the
+            last ball. ``next`` means the ball after the last ball. ``7.4`` is a label in the file,
+            as text. ``legal:47`` and ``legal:7.4`` count only legal balls, as on television. The
             prefix ``2:`` selects innings 2.
-        innings: the innings of a name without a prefix. If ``None``, `default_innings` chooses the
-            innings.
+        innings: the innings to search if the name has no prefix. If ``None``, `default_innings`
+            chooses the innings.
 
     Raises:
         BallNotFoundError: there is no such ball or innings, the name is not understood, or several
@@ -210,7 +210,7 @@ def people_of(match: Match) -> list[Player]:
 
 
 def find_players(name: str, *groups: Sequence[Player]) -> list[Player]:
-    """Return the players whom a name may mean, from the first group with such players.
+    """Return the players whom a name may mean. The first group with such a player is used.
 
     Case is ignored.
 
@@ -263,7 +263,7 @@ def hint(match: Match, text: str, reference: BallReference) -> str | None:
 
 
 def over_ended(innings: Innings, last: Delivery) -> bool:
-    """Return whether the last ball bowled was the last ball of its over."""
+    """Return whether the over of the most recent ball is complete."""
     legal = sum(ball.is_legal for ball in innings.deliveries if ball.over == last.over)
     return legal >= innings.balls_per_over
 
@@ -311,8 +311,8 @@ def with_next_ball(
 
     Args:
         number: the innings, counted from 1.
-        batter, bowler: the batter on strike and the bowler. A player must be given if the last ball
-            does not determine this player.
+        batter, bowler: the batter on strike and the bowler. Each of the two players is required if
+            the last ball does not determine the player.
 
     Raises:
         BallNotFoundError: the innings is over, or the match does not have this innings.

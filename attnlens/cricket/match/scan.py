@@ -1,4 +1,4 @@
-"""Prepare a match for two kinds of checks: of the balls, and of the facts that the file states.
+"""Collect data for the checks of a match's balls and of the facts that the file states.
 
 A witness is a function that compares a stated field with the rest of the file. The result is
 ``derived`` if the balls determine the value, ``agrees`` if another statement confirms the value,
@@ -60,20 +60,20 @@ class InningsScan:
     """An innings, prepared for the checks. Players are identified by their names.
 
     Attributes:
-        claims: maps the fields ``review`` and ``replacements`` to lists of pairs: a ball with the
-            field, and the value.
+        claims: maps the fields ``review`` and ``replacements`` to lists of pairs ``(ball, value of
+            the field)``.
         substitutes: the fielders whom the file calls substitutes.
         unnamed: the indices of the balls with a fielder whom the file does not name.
         odd_labels: a description of the labels that do not match the order of the balls.
-        pairs: an item for each new pair of batters: the last ball of the previous pair, and the
-            first ball of the new pair.
+        pairs: for each new pair of batters, the last ball of the previous pair and the first ball
+            of the new pair.
         swapped_ends: the balls on which both batters appear to be at the wrong end.
         unusual_runs: the balls with extras, with ``non_boundary``, or with more than
             `MAX_RUNS_OFF_THE_BAT` runs off the bat.
-        batters: maps each batter's name to the first ball of the last pair with this batter.
+        batters: maps each batter's name to the first ball of the batter's last partnership.
         bowlers: maps each bowler's name to the first ball of the bowler's first over.
         cut_short: whether the innings ended before the end of its last over.
-        surplus: the number of extra legal balls in all overs that are too long.
+        surplus: the number of legal balls in excess of the normal length, in all overs.
     """
 
     innings: Innings
@@ -194,9 +194,9 @@ class Stated:
 
     Attributes:
         meta, info: the objects with these names in Cricsheet JSON.
-        innings: maps each innings number to a JSON object, which does not contain the overs.
-        second: maps each field that the file states in two places to the second place and to the
-            value in that place.
+        innings: maps each innings number to the JSON object of the innings, without the overs.
+        second: maps each field that the file states twice to a pair: the second place in the file,
+            and the value in this place.
         exact: whether the format is JSON, which is the only format with every field.
         has_actual_delivery: whether the balls have an ``actual_delivery``.
         actual_delivery_since: the version of the format that introduced ``actual_delivery``.
@@ -216,7 +216,7 @@ class Stated:
     def names_fielders(self) -> bool:
         """Whether the format records fielders.
 
-        CSV files name fielders only if their version of the format has ``actual_delivery``.
+        A CSV file names fielders only if the version of its format has ``actual_delivery``.
         """
         return self.exact or self.has_actual_delivery
 
@@ -311,8 +311,8 @@ class Case:
         """Names that are spelled differently in the table of balls and in the ``_info.csv``.
 
         Such names are rare in Cricsheet's CSV2. An example is ``A van der Merwe`` in the table and
-        ``Adri van der Merwe`` in the ``_info.csv``. The registry then lacks the first spelling, and
-        the table lacks the second spelling.
+        ``Adri van der Merwe`` in the ``_info.csv``. The registry lacks the spelling in the table,
+        and the table lacks the other spelling.
         """
         registry = self.stated.registry
         if self.stated.exact or not registry or not self.squads:
@@ -449,7 +449,7 @@ class Verdict(NamedTuple):
     """What the rest of a file says about a stated value.
 
     Attributes:
-        status: one of ``derived agrees contradicts unwitnessed``.
+        status: ``derived``, ``agrees``, ``contradicts`` or ``unwitnessed``, as in `StatedField`.
         derived: the value that the rest of the file determines, or ``None``.
         problem: a sentence that describes a contradiction.
         over: the over in which a contradiction occurs.
@@ -470,7 +470,7 @@ Check = Callable[[Case, Any, str], Answer]
 """The type of a witness: a function that compares a stated value with the rest of the file.
 
 The arguments are the `Case`, the value, and a part of the field's name. The part matches ``*`` in
-the field's pattern. This part is the number of an innings, a team or a role.
+the field's pattern. This part is an innings number, a team name or a role.
 """
 
 NO_CLAIM: Final = frozenset({"meta.revision"})
@@ -478,10 +478,10 @@ NO_CLAIM: Final = frozenset({"meta.revision"})
 
 
 class Witnesses(dict[str, tuple[str, Check]]):
-    """Maps each field to two values: the kind of doubt for a contradiction, and the witness.
+    """Maps each field to the kind of doubt that a contradiction raises, and to the witness.
 
-    The keys are paths in Cricsheet JSON without ``info``. In a path, ``*`` matches the number of an
-    innings, a team or a role.
+    The keys are paths in Cricsheet JSON without ``info``. In a path, ``*`` matches an innings
+    number, a team name or a role.
     """
 
     def of(self, kind: str, *patterns: str) -> Callable[[Check], Check]:

@@ -36,7 +36,7 @@ _NUMBERED_TYPES = frozenset({"T20", "ODI", "Test"})
 """Match types in which every international has a number. An IT20 is not an official T20I."""
 
 _MAX_DAYS = {True: 3, False: 12}
-"""A match may end this many days after it starts. The key says whether overs are limited."""
+"""A match may end this many days after it starts. The key is true if overs are limited."""
 
 _FIRST_DAYS: Final = {
     "T20": datetime.date(2003, 6, 13),
@@ -49,11 +49,11 @@ _SEASON = re.compile(r"([0-9]{4})(?:/([0-9]{2,4}))?")
 _SEASON_MONTHS = {False: range(1, 13), True: range(7, 20)}
 """The months of a season, counted from January of its first year.
 
-The key is true for a season of two years. In Cricsheet, such a season ends before August.
+The key is true for a season with two years, which ends before August in Cricsheet.
 """
 
 _MIN_OVERS = 3
-"""With fewer overs than this number, the usual number of balls in an over cannot be inferred."""
+"""If the innings have fewer complete overs, the length of an over is not inferred."""
 
 _SQUAD_SIZES = range(10, 15)
 _IDS = re.compile(r"[0-9a-f]{8}(?: [0-9a-f]{8})*")
@@ -432,7 +432,7 @@ def _winner(case: Case, value: Any, _part: str) -> Answer:
 
 
 def _ahead_of_rain(play: Play, winner: str, outcome: Any) -> bool:
-    """Return whether the chasing side won by runs because it was ahead when rain ended play."""
+    """Return whether the chasing side won by runs when rain ended play."""
     chase = play.second
     return bool(
         outcome.get("method") in RAIN_RULES

@@ -107,7 +107,7 @@ def _out(ball: Delivery) -> str | None:
 
 
 def surprises(rows: Iterable[Json]) -> dict[str, float]:
-    """Return a mapping from the name of every ball to the ball's surprise in bits.
+    """Return a mapping from the name of every ball to the surprisal of its outcome in bits.
 
     Args:
         rows: the rows of `attnlens.predict`.

@@ -20,7 +20,7 @@ from attnlens.render.safe import visible_name
 _MEMBER: Final = "::"
 _MAX_MATCHES: Final = 100
 _MAX_FILES: Final = 300
-"""One answer searches at most this number of files. The next answer can continue the search."""
+"""The largest number of files that one call searches. A second call can continue the search."""
 
 _DATE: Final = re.compile(r"(\d{4}(-\d\d){0,2})?")
 
@@ -28,9 +28,9 @@ _DATE: Final = re.compile(r"(\d{4}(-\d\d){0,2})?")
 class Folders:
     """Convert names such as ``data/2024/match.json`` or ``data/all.zip::123.json`` to paths.
 
-    The first part of a name is the name of a folder. If two folders have the same name, the second
-    folder is called ``name-2``. A path that leads out of the folders is refused. A match is also
-    refused if one of its companion files is a link that leads out of the folders.
+    A name begins with the name of a folder. If two folders have the same name, the second folder is
+    called ``name-2``. A path that leads out of the folders is refused. A match is also refused if
+    one of its companion files is a link that leads out of the folders.
 
     Raises:
         InputError: one of the paths is not a folder.
@@ -88,8 +88,8 @@ class Folders:
         """Return the matches that satisfy the conditions, and the offset for the next call.
 
         Args:
-            limit: the number of matches to return, from 1 to `_MAX_MATCHES`. The answer may have
-                more matches if the last file contains several matches.
+            limit: the number of matches to return, from 1 to `_MAX_MATCHES`. The number of returned
+                matches may exceed ``limit`` if the last file contains several matches.
             offset: the number of files to skip.
             contains: a part of the file's name; case is ignored.
             team: a part of a team's name; case is ignored.
@@ -141,7 +141,7 @@ class Folders:
             yield from self.read(name)
 
     def searched_files(self) -> Json:
-        """Return how many files there are, and how many of them `every` reads."""
+        """Return the number of files, and the number of files that `every` reads."""
         files = sum(1 for _ in self.names())
         return {"files": files, "files_searched": min(files, _MAX_FILES)}
 

@@ -342,10 +342,10 @@ class BoundedLines(io.RawIOBase):
     """A stream of requests, with one request in each line. Each request that is too long is
     replaced.
 
-    Only the start of a long request is kept in memory. The replacement has the same id, but its
-    method is a text that describes the problem. Because the server does not have such a method, the
-    answer is an error that contains this text. If the start of the long request contains no id, the
-    client receives no answer.
+    Only the start of a long request is kept in memory. The replacement has the id of the long
+    request. The method of the replacement is a text that describes the problem. Because the server
+    has no method with this name, the answer is an error that contains the text. If the start of the
+    long request contains no id, the client receives no answer.
     """
 
     def __init__(self, stream: BinaryIO, max_bytes: int = MAX_REQUEST_BYTES) -> None:

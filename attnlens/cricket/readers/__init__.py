@@ -51,8 +51,8 @@ def read_match(source: str | PathLike[str], *, growing: bool = False) -> Match:
     Args:
         source: a path, ``archive.zip::member``, or ``file::match_id`` for a file that holds several
             matches.
-        growing: whether another program may still be writing the file. If so, a last line without a
-            line break is ignored.
+        growing: whether another program may still be writing the file. In a growing file, a last
+            line without a line break is ignored.
 
     Raises:
         MatchFileError: the file cannot be read, or it holds no match or several matches.
@@ -91,8 +91,8 @@ def read_matches(
     """Yield the matches of a file, a zip or a folder. Folders and zips in the folder are read too.
 
     Files are read in the order of their names. README files, ``_info.csv`` files, tables of results
-    and files of other kinds are ignored. ``all_matches.csv`` is ignored if its folder also holds
-    one file per match.
+    and files with other extensions are ignored. ``all_matches.csv`` is ignored if its folder also
+    holds one file per match.
 
     Args:
         on_error: ``stop`` raises at the first match that cannot be read; ``skip`` continues with
@@ -305,7 +305,7 @@ class History:
 SETTLED: Final = 2.0
 """A file counts as settled if it has not changed for this many seconds.
 
-The last line of a settled file is taken to be complete.
+The last line of a settled file is treated as complete.
 """
 
 _MAX_BALLS_CORRECTED = 6
@@ -322,7 +322,7 @@ class News:
     Attributes:
         bowled: the new balls, in order.
         corrected: whether an earlier ball was changed or removed.
-        another: whether the file now holds a different match. If so, all balls of that match are
+        another: whether the file now holds a different match. All balls of a different match are
             new.
     """
 
@@ -350,8 +350,8 @@ class Growing:
         error: the error of the last reading, or ``None`` if the reading succeeded.
         settled: whether the file has not changed for `SETTLED` seconds.
         as_of: the time in seconds since 1970 at which `newer` last changed ``match``. Before the
-            first change, ``as_of`` is the modification time of the file if ``match`` was given;
-            otherwise, ``as_of`` is the creation time of this object.
+            first change, ``as_of`` is the modification time of the file if ``match`` was given.
+            Without ``match``, ``as_of`` is the creation time of this object.
         trouble: one line that says why the settled file is not used, or ``None``.
     """
 
@@ -379,8 +379,8 @@ class Growing:
         """Return the new state and the new balls. Return ``None`` if nothing is new, or if the file
         cannot be read yet.
 
-        A program may still be writing the file. A last line without a line break is therefore left
-        for a later call. A file that cannot be read is read again after the file has changed or
+        A program may still be writing the file. If the last line has no line break, a later call
+        reads this line. After a failed reading, the file is read again when it has changed or
         settled.
         """
         time_now, signature = self._clock(), _signature(self.source)

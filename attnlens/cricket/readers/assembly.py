@@ -75,11 +75,10 @@ class InningsDraft:
     """An innings that is being read. ``None`` means that the format does not state the value.
 
     Attributes:
-        labels_count_legal: whether labels count only legal balls. In that case, a wide has the same
-            label as the next ball.
+        labels_count_legal: whether labels count only legal balls, so that a wide and the next ball
+            have the same label.
         miscounted: the number of legal balls in each over that is marked as miscounted in the file.
-        restored: labels from which a spreadsheet removed the last zero. The reader restored this
-            zero.
+        restored: labels to which the reader added the last zero, which a spreadsheet had removed.
         wickets: the number of wickets that count for the score.
         legal_in_over: the number of legal balls so far in the current over.
         claims, substitutes, unnamed: as in `InningsScan`.
@@ -129,14 +128,15 @@ class InningsDraft:
     ) -> None:
         """Append the next delivery.
 
-        The delivery's label, legality, outcome and score are derived by the rules of cricket.
+        The label, legality, outcome and score of the delivery are computed by the rules of cricket.
 
         Args:
-            over: the over number in the file, from 0.
+            over: the over in the file, counted from 0.
             runs_batter, runs_extras: each from 0 to `MAX_RUNS_A_BALL`.
-            extras: the runs for each kind of extra. The sum is ``runs_extras``. Zeros are allowed.
-            label, actual_delivery: the values in the file. A value is noted as an oddity if it
-                differs from the derived value.
+            extras: the runs for each kind of extra, with the sum ``runs_extras``. Zeros are
+                allowed.
+            label, actual_delivery: the values in the file. If a value differs from the computed
+                value, the difference is noted as an oddity.
         """
         if over != self._over:
             self._over, self._in_over, self.legal_in_over = over, 0, 0
@@ -341,8 +341,8 @@ class MatchDraft:
     def _without_wrong_lengths(self, match: Match) -> Match:
         """Return the match with corrected targets.
 
-        If the balls contradict the number of overs in a target, this number is replaced by the
-        number that follows from the balls.
+        If the balls contradict the length of a chase in the file, the length is computed from the
+        balls.
         """
         wrong = {
             statement.field: statement.derived

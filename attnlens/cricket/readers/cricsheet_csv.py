@@ -5,7 +5,7 @@ companion ``_info.csv`` in the same folder may contain further facts about the m
 
 Every row of the original CSV begins with ``version``, ``info`` or ``ball``:
 https://cricsheet.org/format/csv_original/ (1.8.0). A ball row has 16 fields (from version 1.8.0 on,
-21 fields). The row can contain only one wicket.
+21 fields). A ball row can contain only one wicket.
 """
 
 from __future__ import annotations
@@ -294,7 +294,7 @@ _BLANK = ("", "0")
 
 
 def _draft_of(match_id: str, display: str, info: InfoRows | None, major: int) -> MatchDraft:
-    """Return a match with the facts of the info rows. ``major`` is the version of the format."""
+    """Return a match with the facts of the info rows. ``major`` is the format's major version."""
     since = _ACTUAL_DELIVERY_SINCE[major]
     if info is None:
         stated = Stated(actual_delivery_since=since, method_known=False)
@@ -476,7 +476,7 @@ class Csv2Reader:
 
     @cached_property
     def _day_first(self) -> bool | None:
-        """Whether the day comes first in spreadsheet dates; None if every date is ambiguous."""
+        """Whether dates begin with the day, not the month; None if every date is ambiguous."""
         with closing(Table(self._file, _REQUIRED)) as table:
             position = table.position("start_date")
             dates = (row[position] for row in table.rows() if isinstance(row, list))

@@ -77,7 +77,7 @@ _OFFICIALS = {
     "umpire": "umpires", "tv_umpire": "tv_umpires", "reserve_umpire": "reserve_umpires",
     "match_referee": "match_referees",
 }  # fmt: skip
-"""Maps each kind of official in the CSV info rows to the key in the JSON."""
+"""Maps each key of an official in the CSV info rows to the corresponding JSON key."""
 
 _NUMBERS = frozenset({"overs", "balls_per_over", "winner_runs", "winner_wickets", "winner_innings"})
 _OF_AN_INNINGS = ("super_over", "declared", "target_runs", "target_overs")
@@ -142,7 +142,7 @@ class InfoRows:
 
     Attributes:
         innings: maps the number of each innings to the facts about the innings.
-        second: the fields that a second row repeats with another value, as in `Stated.second`.
+        second: the fields for which two rows give different values, as in `Stated.second`.
         version: the version of the file, or an empty tuple.
     """
 
@@ -244,7 +244,7 @@ class InfoRows:
 def read_info(file: MatchFile, other: OtherRow | None = None) -> InfoRows:
     """Read the info rows of an ``_info.csv`` or of a match file.
 
-    Every other row is passed to ``other``. If ``other`` is None, such a row is an error.
+    Every other row is passed to ``other``, or is an error if ``other`` is None.
     """
 
     def wrong(problem: str, remedy: str | None = None) -> MatchFileError:

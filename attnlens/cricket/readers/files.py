@@ -154,7 +154,7 @@ def _normal(name: str) -> str:
 
 
 _MAX_BYTES = 64 * 2**20
-"""The largest file that is read into memory. The JSON of a five-day match has about 3 MB."""
+"""The largest size of a file that is read into memory. A five-day match has 3 MB as JSON."""
 
 _MAX_TABLE_BYTES = 2 * 2**30
 """The largest accepted table, in bytes.
@@ -203,7 +203,7 @@ class MatchFile:
 
     @property
     def expected(self) -> bool:
-        """Whether the name ends in ``.json`` or ``.csv``, as the name of a match file should."""
+        """Whether the name has an extension of match files: ``.json`` or ``.csv``."""
         return _is_expected(self.name)
 
     @property
@@ -261,7 +261,7 @@ Reading then continues with the next match.
 
 @dataclass(frozen=True)
 class DocumentFormat:
-    """A format with one match in each file, and the functions that recognise and read a file."""
+    """A format with one match in each file. Two functions recognise and read a file."""
 
     recognises: Callable[[MatchFile], bool]
     match: Callable[[MatchFile], Match]

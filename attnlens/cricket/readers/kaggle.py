@@ -1,7 +1,7 @@
 """Read Kaggle's tables of IPL deliveries, and the tables of results in the same folder.
 
-The tables have one of three layouts. `_LAYOUTS` maps their columns to fields. `_MatchRows` corrects
-the known defects of a layout, and refuses a match whose defects cannot be corrected.
+Each table has one of the three layouts in `_LAYOUTS`. `_MatchRows` corrects the known defects of a
+layout, and refuses a match whose defects cannot be corrected.
 """
 
 from __future__ import annotations
@@ -61,12 +61,12 @@ class KaggleLayout:
     """The columns in which a layout stores the fields of a ball and of a result.
 
     Attributes:
-        recognized_by, results_recognized_by: columns that together identify the layout of a table
-            of deliveries, and of a table of results.
+        recognized_by, results_recognized_by: the columns by which a table of deliveries and a table
+            of results are recognised.
         columns, results: a mapping from fields to columns. Every column in ``columns`` is required.
         extras: how the kinds of extras are stored. ``runs``: one column of runs for each kind.
-            ``kind``: one column that names the kind. ``flags``: each kind has a column of marks,
-            and one more column contains the runs of all kinds.
+            ``kind``: one column that names the kind. ``flags``: one column for each kind shows
+            whether the kind occurred, and one more column contains the runs from extras.
         first_over: 1 if the layout counts overs from 1, otherwise 0.
     """
 
@@ -328,7 +328,7 @@ class _MatchRows:
         """Find out whether the batter's runs in this match include the extras.
 
         A batter scores no runs off a wide, a bye or a leg bye. The batter's runs include the extras
-        if, on each of these balls, the batter has at least as many runs as extras.
+        if the batter's runs are at least the extras on each of these balls.
         """
         contained = apart = unclear = 0
         for row in self._with_lines():
@@ -545,7 +545,7 @@ class _MatchRows:
             facts["total"] = f"{score[0]}/{score[1]}"
 
     def _result_follows(self, scores: Sequence[tuple[int, int]]) -> bool:
-        """Return whether the scores lead to the result. If so, rain did not change the target."""
+        """Return whether the scores give the stated result. Rain then did not change the target."""
         if len(scores) != _MAIN_INNINGS:
             return False
         margin, lead = self.draft.outcome.get("by", {}), scores[0][0] - scores[1][0]
@@ -555,9 +555,9 @@ class _MatchRows:
 def non_strikers(balls: Sequence[tuple[str, str]]) -> list[str | None]:
     """Return the non-striker of each ball of an innings; ``None`` if the non-striker is unknown.
 
-    Two batters bat together until one of them is out. Both names may appear during this
-    partnership: as the batter who faces a ball, or as the batter who is out. If only one name
-    appears, the other batter is the survivor of the previous partnership.
+    Two batters bat together until one of them is out. A batter of the partnership is known if the
+    batter faces a ball or is out. If only one batter is known, the other batter is the survivor of
+    the previous partnership.
 
     Args:
         balls: for each ball, a pair of names: the batter, and the player who was out. The second

@@ -174,7 +174,7 @@ def date_from(text: str, *, day_first: bool = True) -> datetime.date | None:
 
 
 def is_rewritten(text: str) -> bool:
-    """Return whether a date ends with the year, as in dates that a spreadsheet rewrote."""
+    """Return whether a date ends with the year, which shows that a spreadsheet rewrote the date."""
     match = _NUMBERS.fullmatch(text.strip())
     return match is not None and len(match[1]) <= 2
 
@@ -237,7 +237,7 @@ class JsonObject:
         return objects
 
     def text(self, key: str) -> str | None:
-        """Return the text at a key, or ``None`` if it is missing, null or empty."""
+        """Return the text at a key, or ``None`` if the text is missing, null or empty."""
         return None if self.value.get(key) is None else self._typed(key, str, "text") or None
 
     def texts(self, key: str, each: str = "a name") -> list[str]:

@@ -26,7 +26,7 @@ class Equation:
     Attributes:
         symbol: the symbol on the left-hand side.
         latex, text: the complete equation in LaTeX and as plain text.
-        shape: the shape of the value, or of one head's value if the symbol has the index i.
+        shape: the shape of the value; if the symbol has the index i, the shape of one head's value.
         axes: the name of each axis in ``shape``, such as ``token``; ``""`` if unknown.
         description: a few words about the value.
     """
@@ -222,7 +222,7 @@ class Trace:
 
     @property
     def difference(self) -> float | None:
-        """The largest difference over the recomputed equations; None if there are none."""
+        """The largest difference in a recomputed equation; None if no equation was recomputed."""
         differences = [step.difference for step in self.steps if step.difference is not None]
         return max(differences, default=None)
 
@@ -252,7 +252,7 @@ class Trace:
     __repr__ = __str__
 
     def text(self, width: int = 100) -> str:
-        """Return all equations and values as text. Each value is below its equation.
+        """Return all equations and values as text. Each value is printed below its equation.
 
         Lines wider than ``width`` are truncated.
         """
@@ -321,7 +321,7 @@ def _number(value: complex) -> str:
 def _table_lines(
     rows: list[list[complex]], row_labels: Sequence[str], column_labels: Sequence[str], width: int
 ) -> Iterator[str]:
-    """Yield the lines of a table, without the middle rows and the last columns of a large table."""
+    """Yield the lines of a table; large tables are shown without middle rows and last columns."""
     places = list(range(len(rows)))
     if len(rows) > MAX_TABLE_ROWS:
         del places[MAX_TABLE_ROWS - 4 : -3]

@@ -88,8 +88,7 @@ class PassSymbols:
     def places(self, expression: Expression) -> list[int]:
         """Return the indices of the axes that are shown, with the head axis first.
 
-        Two axes are not shown: a head axis of size 1, and the batch axis of a batched pass if its
-        size is 1.
+        A head axis of size 1 is not shown. In a batched pass, a batch axis of size 1 is not shown.
         """
         silent = ("batch", "head") if self.forward_pass.batched else ("head",)
         visible = [
@@ -128,7 +127,7 @@ class PassSymbols:
         return [parameter for _, parameter in sorted(made, key=lambda pair: pair[0])]
 
     def _roles(self) -> dict[str, tuple[int, str]]:
-        """Map each parameter to the index of its first equation, and to its role there."""
+        """Map each parameter to the index of its first equation and its role in that equation."""
         roles: dict[str, tuple[int, str]] = {}
         for at, step in enumerate(self.forward_pass.steps):
             for expression in within(step.expression):
@@ -200,7 +199,7 @@ def _role(expression: Expression, index: int) -> str:
 def constants_of(leaves: Iterable[Expression]) -> dict[int, Symbol]:
     """Return a mapping from the ``id`` of each constant to a symbol.
 
-    Identical constants share a symbol. A constant that repeats a single number gets no symbol. The
+    Identical constants share a symbol. A constant whose elements are all equal gets no symbol. The
     function also sets the ``name`` of each constant that gets a symbol.
     """
     symbols: dict[int, Symbol] = {}
@@ -255,7 +254,7 @@ def _heads(operations: Iterable[Expression]) -> Iterator[str]:
 
 
 def _norms(operations: Iterable[Expression], symbols: Mapping[int, Symbol]) -> Iterator[str]:
-    """Yield the definition of each norm, with p for the label of the scale and the shift."""
+    """Yield the definition of each norm; the letter p replaces the label of the parameters."""
     places: dict[str, list[str]] = {}
     for operation in operations:
         if operation.kind in _NORMS:
@@ -308,7 +307,7 @@ def describe(
         names: the symbols of the input tensors; by default ``x``, or ``x_1``, ``x_2`` and so on.
         axes: a mapping from an input's symbol or a parameter's name to axis names, such as ``{"x":
             ("batch", "token")}``.
-        batched: whether every input starts with a batch axis of size 1, which is not shown.
+        batched: whether the first axis of every input is a batch axis of size 1 (not shown).
         by_name: keyword arguments of the module, such as ``input_ids``.
 
     Raises:

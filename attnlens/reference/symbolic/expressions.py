@@ -88,7 +88,7 @@ class Step:
 
 
 def within(expression: Expression, *, through_steps: bool = False) -> Iterator[Expression]:
-    """Yield an expression and its operands, recursively, without named results.
+    """Yield an expression and, recursively, its operands, except for named results.
 
     If ``through_steps`` is true, named results and their operands are included. The operands of a
     result that is described as an input are left out.
@@ -108,7 +108,7 @@ def within(expression: Expression, *, through_steps: bool = False) -> Iterator[E
 
 
 def broadcast_axes(parts: tuple[Expression, ...], shape: tuple[int, ...]) -> Axes:
-    """Return the axis names of the result of an element-by-element operation on ``parts``."""
+    """Return the axis names of the result if an element-wise operation is applied to ``parts``."""
     axes: list[str | None] = [None] * len(shape)
     for part in parts:
         for back in range(1, len(part.axes) + 1):
@@ -138,7 +138,7 @@ def tensors_in(value: Any) -> Iterator[Tensor]:
 
 
 def memory_of(tensor: Tensor) -> int | None:
-    """Return the address of a tensor's storage; ``None`` if unknown. Views share the storage."""
+    """Return the address of a tensor's storage (which all views share); ``None`` if unknown."""
     try:
         return tensor.untyped_storage().data_ptr() or None
     except (NotImplementedError, RuntimeError):
@@ -225,7 +225,7 @@ class Graph:
         return self.put(tensor, made)
 
     def name(self, symbol: str, value: Tensor, description: str, path: str, as_input: bool) -> Step:
-        """Make the tensor's expression the right-hand side of a new step."""
+        """Add a step whose right-hand side is the tensor's expression."""
         expression = self.of(value)
         if expression.is_leaf or expression.step is not None:
             # A leaf, or a result that has a name, gets a separate equation for the new name.
@@ -246,7 +246,7 @@ class Graph:
 
 
 _NUMPY_WORDS: Final = {"dim": "axis", "keepdim": "keepdims", "other": "x2"}
-"""A mapping from torch's argument names to numpy names that torch also accepts."""
+"""Maps argument names of torch to the corresponding numpy names, which torch also accepts."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -342,7 +342,7 @@ def softmax(logits: Floats, axis: int) -> Floats:
 def norm(
     x: Floats, *scale: Floats, last: int, eps: float, weight: bool, bias: bool, centred: bool
 ) -> Floats:
-    """Normalise over the final ``last`` axes. ``scale`` contains the optional factor and shift."""
+    """Normalise over ``last`` trailing axes. ``scale`` contains the optional factor and shift."""
     over = tuple(range(x.ndim - last, x.ndim))
     if centred:
         x = x - x.mean(over, keepdims=True)
@@ -510,7 +510,7 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
     "moved": Operation(lambda x, places: x.reshape(-1)[places]),
     "reshape": Operation(np.reshape),
 }
-"""All operations by kind, in the order in which the notation explains them."""
+"""Maps each kind to its operation, in the order of the explanations in the notation."""
 
 LAYOUT: Final = frozenset({"same", "as_number", "moved", "reshape"})
 """Operations that equations do not show."""

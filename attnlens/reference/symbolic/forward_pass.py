@@ -41,7 +41,7 @@ from attnlens.reference.symbolic.torch_calls import (
 )
 
 _MAX_INLINED_OPERATIONS: Final = 10
-"""If a submodule has at most this many operations, results inside it may have no names."""
+"""A submodule with at most this many operations can be written in one equation."""
 
 _MIN_REPEATED_OPERATIONS: Final = 4
 """An expression with at least this many operations gets a name if it is used more than once."""
@@ -106,7 +106,7 @@ class ModuleHooks:
 
 
 def name_outputs(graph: Graph, output: Any) -> None:
-    """Name the outputs of the model that have no name yet."""
+    """Give a name to each output of the model that has no name yet."""
     unnamed: dict[int, Tensor] = {}
     for tensor in tensors_in(output):
         expression = graph.of(tensor) if graph.knows(tensor) else None
@@ -118,7 +118,7 @@ def name_outputs(graph: Graph, output: Any) -> None:
 
 
 def name_by_modules(graph: Graph, modules: ModuleHooks) -> None:
-    """Name the outputs of submodules, unless the surrounding module names its own steps."""
+    """Give names to submodule outputs, unless the surrounding module names its own steps."""
     needed = {
         id(part)
         for step in graph.steps
@@ -178,7 +178,7 @@ class ForwardPass:
     Attributes:
         inputs: a mapping from each input's symbol to the input's expression.
         steps: the named results, in the order in which they were computed.
-        batched: whether every input starts with a batch axis of size 1, which is not shown.
+        batched: whether the first axis of every input is a batch axis of size 1 (not shown).
     """
 
     module: nn.Module

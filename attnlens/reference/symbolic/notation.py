@@ -31,7 +31,7 @@ class Symbol:
     """A symbol that can be written as LaTeX and as plain text.
 
     Attributes:
-        raw: the symbol in LaTeX as the model gives it, such as ``h_{attn}``.
+        raw: the LaTeX symbol that the model defines, such as ``h_{attn}``.
         label: a superscript that distinguishes equal symbols, such as ``layers.1``.
     """
 
@@ -89,7 +89,7 @@ def _plain_command(match: re.Match[str]) -> str:
 
 
 _MAX_LABEL_PARTS: Final = 3
-"""The maximum number of path parts in a label. If more are needed, the label is the whole path."""
+"""The maximum number of path parts in a label. If a label needs more, it is the whole path."""
 
 
 def labels(paths: Iterable[str]) -> dict[str, str]:
@@ -211,7 +211,7 @@ class Writer:
     Attributes:
         latex: whether to write LaTeX.
         symbol_of: the symbol of each leaf, by ``id(leaf)``.
-        batched: whether the first axis is a batch axis, which is not shown.
+        batched: whether the first axis is a batch axis; batch axes are not shown.
     """
 
     latex: bool
@@ -321,7 +321,7 @@ class Writer:
         return f"{self._held(first, ATOM)}{between}{self._held(second, PRODUCT)}", PRODUCT
 
     def _inverse(self, value: float) -> str:
-        """Write ``1 / value`` if the result is an integer or the root of one, else ``""``."""
+        """Write ``1 / value`` if it is an integer or the root of an integer, else return ``""``."""
         if not 0 < value < 1:
             return ""
         if root := root_of(1 / value):
@@ -476,7 +476,7 @@ def _plain_number(expression: Expression) -> float | None:
 
 
 def root_of(value: float) -> int | None:
-    """Return the integer whose irrational square root is ``value``; None if there is none."""
+    """Return n if ``value`` is the irrational square root of an integer n, otherwise ``None``."""
     if not 1 < value < 1e4 or float(value).is_integer():
         return None
     square = value * value

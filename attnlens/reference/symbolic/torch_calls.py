@@ -126,7 +126,7 @@ def _reshape(call: Call) -> Expression | None:
 
 
 def _heads_brought_back(x: Expression) -> bool:
-    """Return whether the head axis was moved behind the token axis, to join the heads."""
+    """Return whether the head axis was moved behind the token axis so that heads can be joined."""
     if x.kind != "moved" or len(x.shape) < 3 or not x.parts[0].heads:
         return False
     (inner,) = x.parts
@@ -177,11 +177,11 @@ def _copy(call: Call) -> Expression | None:
 
 
 _PARTING: Final = {"chunk": 2, "split": 2, "split_with_sizes": 2, "tensor_split": 2, "unbind": 1}
-"""A mapping from functions that split a tensor to the index of the axis argument."""
+"""Maps each function that splits a tensor to the index of the function's axis argument."""
 
 
 def parted(call: Call, name: str, pieces: tuple[Any, ...]) -> bool:
-    """Translate the pieces that a function in `_PARTING` returns; return False for others."""
+    """Translate the results of a function in `_PARTING`; return False for any other function."""
     axis_index = _PARTING.get(name)
     if axis_index is None:
         return False
@@ -465,7 +465,7 @@ FUNCTIONS: Final[Mapping[str, Translator]] = {
     ),
     **{name: call for call, names in _LAYOUT_CALLS for name in names.split()},
 }
-"""The translators of torch functions and methods. The names have no underscores at either end."""
+"""The translators of torch functions and methods. No name starts or ends with an underscore."""
 
 
 _SIGNATURE: Final = inspect.signature(F.multi_head_attention_forward)
@@ -514,7 +514,7 @@ def _attention(
 ) -> tuple[Tensor, Tensor]:
     """Return the output and the weights.
 
-    A boolean mask hides the keys for which it is true. Any other mask is added to the logits.
+    A boolean mask hides the keys for which the mask is true. Any other mask is added to the logits.
     """
     content = query @ key.transpose(-2, -1)
     content = content / math.sqrt(query.shape[-1]) if scale is None else content * scale
