@@ -1,10 +1,9 @@
 """Open untrusted files in a separate process with limited resources.
 
-The parent sends the arguments of a function as JSON, and the child answers with lines of JSON. The
-parent therefore never unpickles or executes data from the child. The system call `setrlimit` limits
-the child's memory and processor time, and can prevent the child from writing files. The parent also
-limits the time between two lines from the child. Windows has no `setrlimit`, so only this time
-limit applies on Windows. On macOS, memory is not limited.
+Parent and child exchange JSON, so the parent never unpickles or executes data from the child. The
+system call `setrlimit` limits the child's memory and processor time, and can forbid writing files.
+The parent also limits the time between two lines from the child. Windows has only this time limit.
+On macOS, memory is not limited.
 
 Reference: https://man7.org/linux/man-pages/man2/getrlimit.2.html
 """
@@ -36,9 +35,8 @@ _START: Final = (
 )
 _PARENT_POLL_SECONDS: Final = 1.0
 _PR_SET_PDEATHSIG: Final = 1
-"""The `prctl` option that makes Linux send a signal to this process when the parent ends."""
 _ALLOCATION_FAILED: Final = "can't allocate memory"
-"""The words in torch's RuntimeError that show that memory ran out."""
+"""Torch's RuntimeError contains this text if memory ran out."""
 
 Report = Callable[[str], None]
 
@@ -52,11 +50,11 @@ class Bounds:
     """The resource limits of a child process.
 
     Attributes:
-        memory: the maximum private memory in bytes (``RLIMIT_DATA``), without mapped files.
-        cpu_seconds: the maximum processor time in seconds, summed over all threads.
-        silent_seconds: the maximum time in seconds to wait for a line from the child.
-        answer: the maximum number of bytes in the child's whole output.
-        remedy: advice for the user, added to error messages about the child.
+        memory: the private memory in bytes, without mapped files (``RLIMIT_DATA``).
+        cpu_seconds: the processor time in seconds, summed over all threads.
+        silent_seconds: the time in seconds to wait for a line from the child.
+        answer: the size of the child's whole output in bytes.
+        remedy: advice for the user in error messages.
         writes: whether the child may write files.
     """
 
@@ -79,10 +77,10 @@ def in_child(
     """Run a function of attnlens in a separate process, and return its result.
 
     Args:
-        function: ``module:function``. The function receives ``report`` and the items of
-            ``question`` as keyword arguments. It must return JSON values.
-        path: the file that the function opens; error messages name this file.
-        report: a function that receives each progress message from the child.
+        function: ``module:function``, which returns JSON values. Its keyword arguments are
+            ``report`` and the items of ``question``.
+        path: the file that the function opens, for error messages.
+        report: receives progress messages from the child.
 
     Raises:
         AttnlensError: the error that the child raised.
@@ -95,11 +93,7 @@ def in_child(
 def answers_of_child(
     function: str, question: Json, bounds: Bounds, *, path: str, report: Report = _say_nothing
 ) -> Iterator[Any]:
-    """Run a generator function in a separate process, and yield its values. See also `in_child`.
-
-    Raises:
-        AttnlensError: as in `in_child`.
-    """
+    """Yield the values of a generator function. Arguments and errors are as in `in_child`."""
     if not sys.executable:
         remedy = "give the full path of the Python program when you start Python"
         raise InputError(
@@ -195,7 +189,6 @@ def _gigabytes(n_bytes: int) -> str:
 
 
 def _ended(status: int, bounds: Bounds, path: str) -> InputError:
-    """Return the error for a child that ended without a final message."""
     if status == -getattr(signal, "SIGXCPU", 0) and status:
         return bounds.exceeded(f"{bounds.cpu_seconds} seconds of processor time", path)
     cause = f"signal {-status}" if status < 0 else f"status {status}"
@@ -208,10 +201,7 @@ def _ended(status: int, bounds: Bounds, path: str) -> InputError:
 
 
 def answer_question() -> None:
-    """Run the function named on standard input, and write its results as lines of JSON.
-
-    This function runs in the child process.
-    """
+    """In the child, run the function that standard input names, and print JSON lines."""
     function, question, memory, cpu_seconds, writes, parent = json.load(sys.stdin)
     out = os.fdopen(os.dup(1), "wb", buffering=0)
     # Libraries must not print to the stream of answers, nor wait for input that never comes.
@@ -268,7 +258,7 @@ def _limit(memory: int, cpu_seconds: int, writes: bool) -> None:
 
 
 def _end_with_parent(parent: int) -> None:
-    """End this process when the parent process ends. A killed parent cannot stop its child."""
+    """Because a killed parent cannot stop its child, end this process when the parent ends."""
     if sys.platform == "linux":
         # The thread below cannot run while C code holds the interpreter's lock.
         import ctypes

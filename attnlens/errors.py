@@ -20,7 +20,7 @@ class AttnlensError(Exception):
 class InputError(AttnlensError):
     """An input is invalid.
 
-    The text is one line, ``FILE:LINE: what is wrong; what to do``. Unknown parts are left out.
+    The text is ``FILE:LINE: what is wrong; what to do``, without the parts that are unknown.
     """
 
     def __init__(
@@ -83,10 +83,7 @@ class InterventionError(AttnlensError):
 
 
 def count(number: int, singular: str, plural: str | None = None) -> str:
-    """Format a number and its noun, such as ``1 site`` or ``1,200 sites``.
-
-    ``plural`` is needed only for irregular plurals.
-    """
+    """Format a number and its noun, such as ``1,200 sites``. Irregular nouns need ``plural``."""
     return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
 
 

@@ -39,12 +39,12 @@ def read_whole(
 
     Args:
         max_bytes: the largest accepted size in bytes.
-        kind: a noun for the file, which error messages use.
-        remedy: advice for the user, which the error message includes.
+        kind: a noun for the file in error messages.
+        remedy: advice for the user in error messages.
+        error: the class of the error.
 
     Raises:
-        InputError: the file is missing, not a regular file, unreadable or too large. The argument
-            ``error`` sets the class of the exception.
+        InputError: the file is missing, not a regular file, unreadable or too large.
     """
     if os.path.isdir(path):
         raise error(f"is a directory, not a {kind}", path=path, remedy=remedy)
@@ -81,7 +81,7 @@ def size_of(path: str) -> int:
 def is_ours(status: os.stat_result, rights: int = stat.S_IWGRP | stat.S_IWOTH) -> bool:
     """Return whether only this user or the administrator could have written a file or folder.
 
-    On Windows, permissions work differently and the result is always true.
+    On Windows, the result is always true.
 
     Args:
         rights: the permission bits that must not be set.
@@ -91,13 +91,10 @@ def is_ours(status: os.stat_result, rights: int = stat.S_IWGRP | stat.S_IWOTH) -
 
 @contextmanager
 def written_beside(path: str | os.PathLike[str], *, lasting: bool = False) -> Iterator[Path]:
-    """Yield a temporary path next to ``path``, at which the ``with`` block can write a file.
-
-    If the block raises no error, the file is renamed to ``path``.
+    """Yield a temporary path. Its file replaces ``path`` if the ``with`` block raises no error.
 
     Args:
-        lasting: whether to flush the file to the disk before and after renaming. With flushing,
-            ``path`` contains a complete file (old or new) even after a power cut.
+        lasting: whether to flush to the disk, so that ``path`` is complete even after a power cut.
 
     Raises:
         InputError: the folder does not exist or is not writable, or the disk is full.
@@ -141,7 +138,7 @@ def cannot_be_written(path: str | os.PathLike[str], error: Exception) -> InputEr
     """Return an error that says why the operating system could not write a file.
 
     Args:
-        error: an `OSError`, or another error that a library raised because of an `OSError`.
+        error: an `OSError`, or a library's error with an `OSError` as its cause.
     """
     number = _error_number(error)
     reason = str(error) if number is None else os.strerror(number)
@@ -165,7 +162,7 @@ _SYSTEM_REMEDIES: Final = {
 }
 
 _NUMBER_IN_TEXT: Final = re.compile(r"\(os error (\d+)\)")
-"""A pattern that finds the system error number in an error message of a Rust library."""
+"""Matches the system error number in an error message of a Rust library."""
 
 
 def _error_number(error: BaseException | None) -> int | None:
@@ -180,7 +177,6 @@ def _error_number(error: BaseException | None) -> int | None:
 
 
 def _settle(path: Path, how: int) -> None:
-    """Flush a file or a folder to the disk."""
     handle = os.open(path, how)
     try:
         os.fsync(handle)
@@ -223,18 +219,11 @@ def check_writable(path: str | os.PathLike[str]) -> None:
 
 
 _MAX_NAME_BYTES: Final = 200
-"""A temporary name starts with at most this many bytes of the target's name.
-
-File systems allow names of at most 255 bytes.
-"""
+"""The longest part of the target's name in a temporary name. File systems allow 255 bytes."""
 
 
 def _part_path(target: Path) -> Path:
-    """Return a random path next to ``target``, for a temporary file.
-
-    The name is random, because two threads must not write to the same file. The process id alone is
-    not unique: two containers that share a folder may use the same process id.
-    """
+    """Return a random path next to ``target``. Threads and containers may share process ids."""
     name = os.fsencode(target.name)[:_MAX_NAME_BYTES].decode("utf-8", "ignore")
     return target.with_name(f"{name}.{os.getpid()}.{os.urandom(4).hex()}.part")
 
@@ -257,7 +246,7 @@ def lock(file: int) -> bool:
 
 @contextmanager
 def sharing(folder: Path) -> Iterator[Callable[[], bool]]:
-    """Register this process as a user of a folder, which other processes may use too.
+    """Register this process as a user of a shared folder.
 
     Yields:
         a function that returns whether this process is the only user of the folder.
@@ -283,7 +272,7 @@ def sharing(folder: Path) -> Iterator[Callable[[], bool]]:
 
 
 def render_json(data: object) -> str:
-    """Return plain data as indented JSON in the original key order, without a final line break."""
+    """Return plain data as indented JSON, without a final line break."""
     return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False)
 
 

@@ -1,10 +1,8 @@
 """A queue and a cache of answers.
 
-One thread runs the model. The most urgent request runs first.
-
-Only one request can use the model at a time, because requests share the model's hooks. Requests for
-a whole innings run before tests of single balls. Requests to prefetch an answer run last, and their
-number is limited. A job is dropped when no client waits for the job.
+One thread runs the model, because requests share the model's hooks. Requests for a whole innings
+run before tests of single balls. Requests to prefetch an answer run last, and their number is
+limited. A job is dropped when no client waits for the job.
 """
 
 from __future__ import annotations
@@ -26,17 +24,13 @@ from .library import BusyError, Data
 Result = TypeVar("Result")
 
 FIRST, ON_DEMAND, LONG, AHEAD = range(4)
-"""The possible urgencies of a job, the most urgent first.
-
-Jobs with equal urgency run in order of arrival. A ``LONG`` job pauses when a more urgent job is
-waiting. An ``AHEAD`` job prefetches an answer.
-"""
+"""Urgencies, the highest first. ``LONG`` jobs pause for urgent jobs. ``AHEAD`` jobs prefetch."""
 MAX_AHEAD: Final = 6
 _MAX_JOBS: Final = 200
 _TIMEOUT_SECONDS: Final = 120.0
-"""The time in seconds after which a request fails."""
+"""The time after which a request fails."""
 _POLL_SECONDS: Final = 0.1
-"""The time in seconds between two checks that the client is still connected."""
+"""The time between two checks that the client is still connected."""
 
 
 class DisconnectedError(Exception):
@@ -65,16 +59,15 @@ class Job:
 
 
 def never_disconnected() -> bool:
-    """Return False. This check is the default, and means that the client is still connected."""
+    """Return False, because the client is still connected."""
     return False
 
 
 class AnswerQueue:
-    """A queue that computes the answer for each key, and caches the answers.
+    """A queue that computes the answer for each key, and caches the most recently used answers.
 
     Args:
-        max_bytes: the largest size of the cache, in compressed bytes. Above this size, the least
-            recently used answers are dropped.
+        max_bytes: the largest size of the cache, in compressed bytes.
     """
 
     def __init__(self, max_bytes: int = 64_000_000) -> None:
@@ -100,8 +93,8 @@ class AnswerQueue:
             make: a function that computes the answer.
             urgency: ``FIRST``, ``ON_DEMAND``, ``LONG`` or ``AHEAD``. In a ``LONG`` job, ``make``
                 must call `let_others_run` between its steps.
-            disconnected: a function that returns whether the client has disconnected. If no client
-                waits for a job that has not started, the job is dropped.
+            disconnected: returns whether the client has disconnected. Waiting jobs without a client
+                are dropped.
 
         Raises:
             BusyError: the queue is full, or already contains too many ``AHEAD`` jobs.
@@ -134,10 +127,7 @@ class AnswerQueue:
             return order.index(self._jobs[key]) if key in self._jobs else 0
 
     def _enqueue(self, key: Hashable, make: Callable[[], Any], urgency: int) -> Job:
-        """Return the job for a key, and add one to its number of waiting requests.
-
-        The caller must hold the lock.
-        """
+        """Return a key's job, with one more waiting request. The caller must hold the lock."""
         job = self._jobs.get(key)
         if job is None:
             ahead = sum(job.urgency == AHEAD for job in self._jobs.values())

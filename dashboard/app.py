@@ -61,7 +61,7 @@ _REMOVED_PAGES: Final = {
     "models": "To see a model's equations and numbers, run attnlens describe or attnlens trace.",
     "corpus": "To read a corpus, open its Parquet files with DuckDB or pandas.",
 }
-"""Maps each removed page of earlier versions to a sentence that names a replacement."""
+"""Advice for each page of earlier versions that was removed."""
 
 
 def create_app(
@@ -114,7 +114,6 @@ def create_app(
         State("page-key", "data"),
     )
     def draw_page(path: str | None, current: str | None) -> tuple[html.Div, str]:
-        """Draw the page for an address. All balls of a match share one page."""
         key = page_key(path or "/")
         if key == current:
             raise PreventUpdate
@@ -147,7 +146,7 @@ def create_app(
 
     @server.before_request
     def refuse_malformed() -> Response | None:
-        """Answer a malformed callback request with status 400, because Dash would fail on it."""
+        """Answer 400 to a malformed callback request, on which Dash would fail."""
         is_other = request.endpoint != "/_dash-update-component"
         try:
             if is_other or is_call(request.get_json(silent=True), app.callback_map):
@@ -161,10 +160,7 @@ def create_app(
 
 
 def is_call(body: Any, callbacks: Data) -> bool:
-    """Return whether a request body is a valid call of a callback.
-
-    Inputs must be strings or None.
-    """
+    """Return whether a body is a valid call of a callback, whose inputs must be strings or None."""
 
     def names(parts: Any) -> list[str]:
         return [f"{part['id']}.{part['property']}" for part in parts]
@@ -238,7 +234,7 @@ _KEYS: Final = {
 
 
 def frame(*, public: bool, heads: bool) -> html.Div:
-    """Build the parts that every page contains, such as the menu."""
+    """Build the parts of every page, such as the menu."""
     links = {"/": "Matches", "/heads": "Heads", "/recordings": "Recordings"}
     if not heads:
         del links["/heads"]
@@ -291,8 +287,7 @@ def frame(*, public: bool, heads: bool) -> html.Div:
 def modules() -> tuple[str, Data]:
     """Return the URL of the scripts' folder, and a mapping from script names to texts.
 
-    The folder's name is a hash of the texts. Changed scripts therefore get a new URL, and browsers
-    can cache each URL permanently.
+    The folder's name is a hash of the texts, so browsers can cache each URL permanently.
     """
     assets = [*(files("attnlens.dashboard") / "assets").iterdir()]
     texts = {file.name: file.read_text("utf-8") for file in assets if file.name.endswith(".js")}

@@ -1,8 +1,7 @@
 """Store the open matches and recordings, each under the key that its URL contains.
 
 Files named on the command line stay open. The key of an upload is a hash of its name and content.
-Uploads are not listed on any page. When the uploads exceed a limit, the least recently used uploads
-are dropped.
+Uploads are not listed. Above a limit, the least recently used uploads are dropped.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from attnlens.cricket.match.match import Match
 
 Data = dict[str, Any]
-"""A JSON object, such as the data that the server sends to the script of a page."""
+"""A JSON object."""
 
 
 class BusyError(Exception):
@@ -37,8 +36,8 @@ class Followed(Protocol):
     """A match that is read again whenever the match file grows.
 
     Attributes:
-        as_of: the time when the last valid state was read, in seconds since 1970.
-        trouble: one line that says why the file is no longer valid; ``None`` for a valid file.
+        as_of: the time of the last valid state, in seconds since 1970.
+        trouble: the reason why the file is invalid, on one line; ``None`` for a valid file.
     """
 
     as_of: float
@@ -55,28 +54,24 @@ class Functions:
     Attributes:
         read: returns the match in the file at a path. Raises `AttnlensError`.
         match: returns the data of a match, without data about single balls.
-        people: returns the players of a match, each with the first ball that the player faced or
-            bowled.
-        story: returns the ``html`` of a match's story. The arguments are the match, a flag to test
-            claims, the model, a function that returns the URL of a ball, and a function that is
-            called between steps.
-        innings: returns the data of `attnlens.cricket.explain.innings_data` for an innings. The
-            entry ``scores`` is added: the score before each ball, as HTML. The arguments are the
-            match, the innings and the model.
-        explain: returns two entries for a ball: ``explanation``, which includes the evidence, and
-            ``html``, which contains the parts of the page. The arguments are the match, the
-            innings, the ball, the model and the outcome to explain; ``None`` selects the default
-            outcome.
-        next_ball: returns the forecast of the next ball. If there is no forecast, ``waiting`` says
-            why. The arguments are the match and the model.
+        people: returns the players of a match, each with the first ball faced or bowled.
+        story: returns the ``html`` of a match's story. The arguments are the match, whether to test
+            claims, the model, a function that returns a ball's URL, and a function to call between
+            steps.
+        innings: returns the data of `attnlens.cricket.explain.innings_data`, and ``scores``: the
+            score before each ball, as HTML. The arguments are the match, the innings and the model.
+        explain: returns a ball's ``explanation`` with evidence, and the parts of the page as
+            ``html``. The arguments are the match, the innings, the ball, the model and the outcome
+            to explain (``None`` for the default).
+        next_ball: returns the forecast of the next ball, or the reason for no forecast as
+            ``waiting``. The arguments are the match and the model.
         what_if: returns the answer to a what-if question as HTML. The arguments are the match, the
             innings, the ball, the model and the changes.
-        texts: maps each file name, such as ``prompt.txt``, to a function that converts an
-            explanation to the text of the file.
+        texts: for each file name, such as ``prompt.txt``, a function from an explanation to a text.
         page: returns a page of heat maps. The arguments are the path and the name of a recording.
         models: the names of the available models, the default first.
-        heads: maps the name of each head, such as ``whole-0``, to the head's HTML page, and ``""``
-            to the page of all heads. ``heads`` is ``None`` without the option ``--heads``.
+        heads: the HTML page of each head, such as ``whole-0``, and of all heads (``""``). ``heads``
+            is ``None`` without the option ``--heads``.
     """
 
     read: Callable[[str], Match]
@@ -95,16 +90,10 @@ class Functions:
 
 _MAX_UPLOADS: Final = 64
 _MAX_UPLOADED_CHARACTERS: Final = 32_000_000
-"""The largest total size of all uploads, in characters of text.
-
-A match needs about four times as much memory as its text.
-"""
+"""The largest total size of uploads. A match needs about four times as much memory."""
 _PIECE_BYTES: Final = 1 << 16
 _MAX_READERS: Final = 2
-"""The maximum number of uploads that are read at the same time.
-
-The server refuses further uploads. The browser sends a refused upload again later.
-"""
+"""The largest number of uploads read at once. The browser repeats a refused upload later."""
 _UNSAFE_CHARACTERS: Final = re.compile(r"[^A-Za-z0-9._-]+")
 
 
@@ -119,10 +108,9 @@ class LibraryItem(Generic[Content]):
     Attributes:
         key: the item's name in the address.
         summary: the match's plain data, or the recording's name.
-        sample: whether the item is the simulated match, which opens if the user gives no file.
-        followed: the reader of a match file that still grows, or ``None`` for other files.
-        version: a random text that is different for each state of a followed match; empty for other
-            items.
+        sample: whether the item is the simulated match.
+        followed: the reader of a growing match file, or ``None`` for other files.
+        version: a random text for each state of a followed match; empty for other items.
         size: the size of an upload in characters.
     """
 
@@ -172,7 +160,6 @@ class Library(ABC, Generic[Content]):
         return self._permanent.get(key)
 
     def _add(self, name: str, item: LibraryItem[Content]) -> LibraryItem[Content]:
-        """Store an item permanently, under a unique key similar to its name."""
         base = key = safe_name(name)
         number = 2
         while key in self._permanent:
@@ -252,10 +239,7 @@ class Matches(Library["Match"]):
         return self._add(summary["match_id"], item)
 
     def refreshed(self, key: str) -> LibraryItem[Match] | None:
-        """Return the match with this key.
-
-        If the match is followed and its file has changed, read the file again.
-        """
+        """Return the match with this key. A followed match is read again if its file changed."""
         with self._refreshing:
             item = self.get(key)
             match = None if item is None or item.followed is None else item.followed.newer()

@@ -51,10 +51,7 @@ def shown(page: str, children: Page, **data: Any) -> html.Div:
 
 
 def drop_zone(kind: str, words: str) -> html.Div:
-    """Build an area where a file can be dropped for upload.
-
-    The page's script adds the file input.
-    """
+    """Build an area for dropped files. The page's script adds the file input."""
     return html.Div(
         [html.Label(f"Open {words}, or drop the file here. "), html.P("", role="alert")],
         className="drop",
@@ -179,7 +176,7 @@ def _ways(item: LibraryItem[Match], models: tuple[str, ...]) -> html.Div:
 
 
 def _empty(name: str) -> html.Div:
-    """Build an empty element. The page's script fills the element."""
+    """Build an element that the page's script fills."""
     return html.Div(id=name)
 
 

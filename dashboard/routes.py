@@ -89,12 +89,10 @@ def disconnected() -> Callable[[], bool]:
 
 
 def json_response(packed: bytes, *, lasting: bool = True) -> Response:
-    """Build a response from compressed JSON.
-
-    Decompress the JSON if the client does not accept gzip.
+    """Build a response from compressed JSON. Clients without gzip receive plain JSON.
 
     Args:
-        lasting: whether the response never changes, so that browsers may cache the response.
+        lasting: whether browsers may cache the response.
     """
     accepted = "gzip" in request.headers.get("Accept-Encoding", "")
     content = packed if accepted else gzip.decompress(packed)
@@ -215,8 +213,6 @@ def add_match_routes(
     """Add the routes of a match."""
 
     def of_open_match(make: Callable[..., Response]) -> Callable[..., Response]:
-        """Give a route the match from the URL, or answer 404 if the match is not open."""
-
         @wraps(make)
         def answer(key: str, **parameters: Any) -> Response:
             item = matches.get(key)
@@ -233,7 +229,6 @@ def add_match_routes(
     def respond(
         item: LibraryItem[Match], make: Callable[..., Data], *arguments: Any, urgency: int = FIRST
     ) -> Response:
-        """Return the cached result of ``make``. By default, ``make`` has the highest urgency."""
         model = chosen_model()
         key = (make, item.key, item.version, *arguments, model)
         work = partial(make, item.value, *arguments, model)

@@ -1,10 +1,8 @@
 """Serve the app with limits on threads and connections, and with a security policy.
 
-Pages load nothing from other servers. The only inline scripts that run are Dash's scripts, which
-the policy allows by their hashes. A server on a loopback address refuses requests to other host
-names. The refusal prevents DNS rebinding, in which another site points its own host name at the
-server. Requests from pages of other sites are refused before any work is done. Other sites can only
-link to a page.
+Pages load nothing from other servers. The only inline scripts are Dash's, which the policy allows
+by their hashes. Against DNS rebinding, a server on a loopback address refuses requests to other
+host names. Other sites can link to a page, but their other requests are refused.
 """
 
 from __future__ import annotations
@@ -35,16 +33,10 @@ if TYPE_CHECKING:
     from waitress.server import TcpWSGIServer
 
 _OWN_HEADER: Final = "X-Attnlens"
-"""A request header that no HTML form on another site can send.
-
-Requests that upload a file or ask a question must have this header.
-"""
+"""Uploads and questions need this header, which no HTML form on another site can send."""
 
 _PAGE_ENDPOINTS: Final = ("/", "/<path:path>")
-"""The endpoints of Dash that return the HTML of a page.
-
-This HTML is the same at every address and needs no computation.
-"""
+"""Dash's endpoints for pages, whose HTML is the same at every address and is not computed."""
 
 
 def is_loopback(host: str) -> bool:
@@ -60,8 +52,7 @@ def is_loopback(host: str) -> bool:
 def protect(app: Dash, host: str) -> None:
     """Refuse requests from other sites, and add a security policy to every response.
 
-    Call this function after all callbacks are registered, because the policy contains the hashes of
-    the callbacks' scripts.
+    Register all callbacks first, because the policy contains the hashes of the callbacks' scripts.
     """
     scripts = " ".join(
         f"'{digest}'" if digest.startswith("sha") else digest for digest in app.csp_hashes()
@@ -111,8 +102,7 @@ def _from_elsewhere(incoming: Request) -> bool:
     """Return whether the browser's headers say that a page of another site sent the request.
 
     Another port of this machine counts as another site. Over plain HTTP, browsers send
-    ``Sec-Fetch-Site`` only to servers on the same machine. Browsers usually send ``Origin`` or
-    ``Referer`` to every server.
+    ``Sec-Fetch-Site`` only to servers on the same machine.
     """
     site = incoming.headers.get("Sec-Fetch-Site")
     if site is not None:
@@ -130,7 +120,7 @@ THREADS: Final = 48
 """The number of server threads. Most threads wait for the thread that runs the model."""
 _MAX_CONNECTIONS: Final = 1000
 _IDLE_SECONDS: Final = 30
-"""The time in seconds after which an idle connection is closed."""
+"""The time after which an idle connection is closed."""
 MAX_BODY_BYTES: Final = 32_000_000
 """The largest size of an uploaded file."""
 MAX_REQUEST_BYTES: Final = 1_000_000

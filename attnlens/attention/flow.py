@@ -20,18 +20,12 @@ from attnlens.recording.recording import Recording
 def rollout(layers: Sequence[Numbers] | Recording, rows: Positions = None) -> Floats:
     """Compute attention rollout: how much attention flows from each input to the last layer.
 
-    For each layer, the weights are averaged over the heads, and the identity matrix is added for
-    the residual connection. The rows are then normalised to sum to 1. The matrices of all layers
-    are multiplied, from the last layer to the first. Only the selected rows are computed, so
-    selecting a few rows saves time.
-
     Args:
-        layers: the self-attention weights of each layer, starting with the first layer. Each layer
-            has the shape ``(..., head, query, key)``, with as many queries as keys. The argument
-            can be a list of records, tensors or arrays, the ``attentions`` of a Hugging Face model,
-            or a recording of one stack of layers.
-        rows: the queries of the last layer to include in the result, in the format of
-            `attnlens.record`; by default, all queries.
+        layers: the self-attention weights of each layer, ``(..., head, query, key)``, starting with
+            the first layer. The layers can be records, tensors, arrays, the ``attentions`` of a
+            Hugging Face model, or a recording of one stack of layers.
+        rows: the queries of the last layer to include, in the format of `attnlens.record`; by
+            default, all queries.
 
     Returns:
         the rollout, ``(..., row, key)``. Each row sums to 1.
@@ -92,15 +86,14 @@ def _stack(layers: Sequence[Numbers] | Recording) -> list[AttentionValues]:
 
 
 def kl_jacobian(logits: Tensor, items: Tensor) -> Floats:
-    """Compute the KL-matched Jacobian: a gradient estimate of the effect of each item, in nats.
+    """Compute the KL-matched Jacobian: a gradient estimate of each item's effect, in nats.
 
-    The estimate is ``½ Σ_o p_o (∂ log p_o / ∂x_i · x_i)²``. This estimate is the second-order
-    approximation of ``KL(p ‖ p with x_i set to zero)``.
+    The estimate ``½ Σ_o p_o (∂ log p_o / ∂x_i · x_i)²`` is the second-order approximation of ``KL(p
+    ‖ p with x_i set to zero)``.
 
     Args:
         logits: the logits of the classes, ``(class,)``, computed from ``items``.
-        items: a tensor ``(item, width)`` that requires a gradient. A leading batch axis of size 1
-            is allowed.
+        items: a tensor ``(item, width)`` or ``(1, item, width)`` that requires a gradient.
 
     Returns:
         the non-negative estimates, ``(item,)``. The autograd graph of ``logits`` is kept.

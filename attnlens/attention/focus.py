@@ -1,7 +1,7 @@
 """How attention is distributed: entropy, the strongest keys and attention sinks.
 
 The functions accept a record, a recording with a single record, a tensor or an array. The last axis
-must contain the keys. Results are float64 numpy arrays. The result for a row of zeros is NaN.
+contains the keys. Results are float64 numpy arrays, with NaN for a row of zeros.
 """
 
 from __future__ import annotations
@@ -26,17 +26,16 @@ AttentionValues = Tensor | NDArray[np.generic] | AttentionRecord
 Numbers = AttentionValues | Recording
 
 _BLOCK_CELLS: Final = 1 << 22
-"""The maximum number of weights to compute at a time for a lazy record."""
+"""The maximum number of weights in a block of a lazy record."""
 
 
 def attention_of(values: Any) -> AttentionValues:
     """Return the only record of a recording, or convert a list to an array.
 
-    Other values are returned unchanged.
+    Records, tensors and arrays are returned unchanged.
 
     Raises:
-        InputError: the recording does not have exactly one record, or the value contains no
-            numbers.
+        InputError: the recording does not have exactly one record, or the value has no numbers.
     """
     if isinstance(values, Recording):
         records = values.records()
@@ -63,7 +62,7 @@ def weights_of(values: Numbers) -> Tensor | NDArray[np.generic]:
     """Return the weights of a record; other values are returned unchanged.
 
     Raises:
-        InputError: as in `attention_of`, or a record contains only the strongest keys of each row.
+        InputError: as in `attention_of`, or the record has only the strongest keys of each row.
     """
     values = attention_of(values)
     if not isinstance(values, AttentionRecord):
@@ -79,10 +78,7 @@ def weights_of(values: Numbers) -> Tensor | NDArray[np.generic]:
 
 
 def query_blocks(values: Numbers) -> Iterator[tuple[slice, Floats]]:
-    """For each block of queries, yield a slice and the weights, ``(..., query, key)``.
-
-    Only a lazy record is split into several blocks.
-    """
+    """Yield blocks of queries, each as a slice and its weights, ``(..., query, key)``."""
     values = attention_of(values)
     lazy = values.lazy if isinstance(values, AttentionRecord) else None
     if lazy is None:
@@ -105,11 +101,7 @@ def as_floats(values: Numbers) -> Floats:
 
 
 def entropy(weights: Numbers) -> Floats:
-    """Compute the Shannon entropy over keys, ``(..., key) -> (...)``.
-
-    The unit is nats. The entropy is 0 if one key has all the weight, and ``log n`` if ``n`` keys
-    have equal weights.
-    """
+    """Compute the Shannon entropy over keys, in nats, ``(..., key) -> (...)``."""
     parts = []
     for _, shares in query_blocks(weights):
         nats = np.maximum(nats_of(shares).sum(-1), 0.0)
@@ -118,26 +110,21 @@ def entropy(weights: Numbers) -> Floats:
 
 
 def nats_of(shares: Floats) -> Floats:
-    """Return ``-p log p`` of every weight. The sum over keys is the entropy.
-
-    A weight of 0 gives 0.
-    """
+    """Return ``-p log p`` of every weight; 0 for a weight of 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         nats: Floats = -np.where(shares > 0, shares * np.log(shares), 0.0)
     return nats
 
 
 def join_blocks(parts: list[NDArray[Any]], axis: int = -1) -> NDArray[Any]:
-    """Concatenate the results of blocks of queries. A single block is returned unchanged."""
+    """Concatenate the results of blocks of queries."""
     return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=axis)
 
 
 def entropy_bounds(numbers: Numbers, residual: Numbers, keys: int) -> tuple[Floats, Floats]:
     """Compute bounds on the entropy of rows from the largest weights of each row.
 
-    The upper bound assumes that the residual weight is spread evenly over the other keys. The lower
-    bound assumes that the residual weight goes to as few other keys as possible. An unknown weight
-    is never larger than the smallest known weight.
+    The bounds assume that no other weight exceeds the smallest given weight.
 
     Args:
         numbers: the weights of the strongest keys, ``(..., k)``.
@@ -148,7 +135,7 @@ def entropy_bounds(numbers: Numbers, residual: Numbers, keys: int) -> tuple[Floa
         the lower and the upper bound in nats, both ``(...)``.
 
     Raises:
-        InputError: ``keys`` is less than the number of weights per row.
+        InputError: ``keys`` is less than ``k``.
     """
     shares, rest = as_floats(numbers), np.maximum(as_floats(residual), 0.0)
     left = keys - shares.shape[-1]
@@ -172,8 +159,7 @@ def entropy_bounds(numbers: Numbers, residual: Numbers, keys: int) -> tuple[Floa
 class Strongest:
     """The keys with the largest weights in each row, in arrays ``(..., count)``.
 
-    Keys are sorted by decreasing weight, and keys of equal weight by position. ``labels`` contains
-    the labels of these keys, or is ``None`` if the keys have no labels.
+    Keys are sorted by decreasing weight, then by position. ``labels`` may be ``None``.
     """
 
     positions: Integers
@@ -182,12 +168,9 @@ class Strongest:
 
 
 def strongest_keys(weights: Numbers, count: int) -> Strongest:
-    """Return the ``count`` keys with the largest weights in every row.
+    """Return the keys with the largest weights in every row of ``weights``, ``(..., key)``.
 
     If a row has fewer than ``count`` keys, all keys are returned.
-
-    Args:
-        weights: ``(..., key)``.
 
     Raises:
         InputError: ``count`` is not an integer of at least 1.
@@ -218,15 +201,15 @@ SINK: Final = (
     f"a $ that gets at least {_SINK_SHARE:.0%} of a head's attention on average, "
     f"and at least {_SINK_LIFT:g} times as much as under uniform attention"
 )
-"""The definition of a sink in words. ``$`` is replaced with the name of the key axis."""
+"""The definition of a sink in words, with ``$`` for the name of the key axis."""
 
 
 def looked_at(weights: NDArray[np.floating[Any]], *, every_key: bool = False) -> Floats:
     """Compute the arguments of `sinks`, stacked in one array, from weights ``(..., query, key)``.
 
     Args:
-        every_key: if true, a query that attends to any key is assumed to see every key. If false, a
-            query is assumed to see a key only if the query attends to the key in at least one head.
+        every_key: whether a query that attends to any key is assumed to see every key. By default,
+            a query sees only the keys to which the query attends in at least one head.
     """
     visible = (weights > 0).any(tuple(range(weights.ndim - 2)), keepdims=True)
     if every_key:
@@ -241,15 +224,14 @@ def looked_at(weights: NDArray[np.floating[Any]], *, every_key: bool = False) ->
 def sinks(paid: Floats, even: Floats, queries: Floats) -> Flags:
     """Return which keys are attention sinks of a head.
 
-    A sink is a key that receives much attention from most queries of the head. On average, a sink
-    gets at least `_SINK_SHARE` of the attention, and at least `_SINK_LIFT` times as much as under
-    uniform attention. A sink must be visible to at least `_SINK_QUERIES` queries. If the most
-    widely visible key is visible to n queries, a sink must also be visible to at least n/2 queries.
+    On average, a sink gets at least a share `_SINK_SHARE` of the attention, and at least
+    `_SINK_LIFT` times the uniform share. At least `_SINK_QUERIES` queries see a sink. Compared with
+    the most widely visible key, at least half as many queries see a sink.
 
     Args:
         paid: the summed weight of each key, ``(..., key)``. The sum includes only queries that see
             the key and at least one other key.
-        even: the value that ``paid`` would have under uniform attention.
+        even: the value of ``paid`` under uniform attention.
         queries: the number of queries in each sum.
 
     Reference:
@@ -267,13 +249,11 @@ def sink_items(
 ) -> tuple[int, ...]:
     """Return the positions of special tokens, and of keys that are sinks of many heads.
 
-    A key is included if it is a sink in at least a fraction `_SINK_HEADS` of the heads. The key
-    must also be the first item or a separator. A separator is a key whose label has no letter and
-    no digit. All other sinks are left out, because heads may attend to a word for its meaning.
+    A key must be a sink in at least a share `_SINK_HEADS` of the heads. The key must also be the
+    first item or a separator, which has no letter and no digit in its label.
 
     Args:
-        attention: the weights of each site, ``(batch, head, query, key)``; all sites have the same
-            keys.
+        attention: the weights of each site, ``(batch, head, query, key)``, with the same keys.
         labels: the labels of the keys, if any.
         special: the positions of special tokens.
     """

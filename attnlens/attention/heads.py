@@ -1,7 +1,7 @@
 """How strongly attention heads follow relations between queries and keys.
 
-A relation is a boolean array ``(query, key)``. A score describes where attention goes. A score does
-not prove that the model uses the relation.
+A relation is a boolean array ``(query, key)``. A high score does not prove that the model uses the
+relation.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ def past_shares(weights: Floats) -> Floats:
 
 
 def built_in(bias: Floats, content: Floats, visible: Flags) -> Floats:
-    """Return the fraction of the variance of the logits that comes from the biases.
+    """Return the share of the logits' variance that comes from biases, ``(..., key) -> (...)``.
 
-    The variance is computed over the visible keys, ``(..., key) -> (...)``. The result is NaN if
-    fewer than two keys are visible, or if the logits do not vary.
+    Hidden keys are ignored. The result is NaN with fewer than two visible keys or with equal
+    logits.
     """
     enough = visible.sum(-1) >= 2
     counted = visible | ~enough[..., None]
@@ -42,14 +42,11 @@ def built_in(bias: Floats, content: Floats, visible: Flags) -> Floats:
 
 
 def relation_shares(shares: Floats, held: Floats) -> Floats:
-    """Return the share of each head's attention that goes to the keys of each relation.
+    """Return each head's share of attention on each relation's keys, ``(row, head, relation)``.
 
     Args:
         shares: the normalised weights from `past_shares`, ``(row, head, key)``.
         held: how strongly each relation holds for each key, from 0 to 1, ``(row, key, relation)``.
-
-    Returns:
-        ``(row, head, relation)``.
     """
     result: Floats = np.einsum("rhk,rkn->rhn", shares, held)
     return result
@@ -67,15 +64,12 @@ def shares_by_distance(shares: Floats, held: Floats, visible: Flags, distance: I
     The weight of each key is replaced by the head's mean weight over all keys at the same distance.
 
     Args:
-        shares: the normalised weights, ``(row, head, key)``.
-        held: how strongly each relation holds for each key, ``(row, key, relation)``.
+        shares, held: as in `relation_shares`.
         visible: which keys are visible, ``(row, key)``.
-        distance: the distance of each key, at least 1, ``(row, key)``. The distance of a key that
-            is not visible is ignored.
+        distance: the distance of each key, at least 1, ``(row, key)``; ignored at hidden keys.
 
     Returns:
-        ``(row, head, relation)``. If a head's actual share is larger than this result, distance
-        alone does not explain the share.
+        ``(row, head, relation)``.
     """
     heads = shares.shape[1]
     counted = visible & (np.isnan(shares).sum((1, 2)) == 0)[:, None]
@@ -92,8 +86,7 @@ def shares_by_distance(shares: Floats, held: Floats, visible: Flags, distance: I
 def departure(share: Floats, uniform: Floats) -> Floats:
     """Return the divergence between a share and the share under uniform attention, in nats.
 
-    The result is ``share·log(share/uniform) + (1 - share)·log((1 - share)/(1 - uniform))``. The
-    result is the part of a head's divergence from uniform attention that the relation explains.
+    The result is ``share·log(share/uniform) + (1 - share)·log((1 - share)/(1 - uniform))``.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         inside = np.where(share > 0, share * np.log(share / uniform), 0.0)
@@ -106,8 +99,7 @@ def departure(share: Floats, uniform: Floats) -> Floats:
 def columns_replaced(module: nn.Module, columns: slice, value: Tensor) -> Iterator[None]:
     """Replace some columns of a module's input with ``value`` inside the ``with`` block.
 
-    For mean ablation of a head, ``module`` is the output projection, ``columns`` selects the head's
-    columns, and ``value`` is the head's mean output.
+    For mean ablation of a head, ``module`` is the output projection.
     """
 
     def change(_: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -128,10 +120,8 @@ def keys_hidden(probe: nn.Module, head: int, share: Tensor) -> Iterator[None]:
 
     Args:
         probe: the module that returns the weights, ``(batch, head, query, key)``.
-        head: the index of the head.
-        share: the fraction of each key's weight that is removed, from 0 to 1, with the shape
-            ``(batch, query, key)``. Keys after the last column of ``share`` keep their full weight.
-            If no key remains for a query, all weights of the query are 0.
+        share: the fraction of each key's weight to remove, from 0 to 1, ``(batch, query, key)``.
+            Keys after the last column keep their full weight. If no key remains, all weights are 0.
     """
 
     def change(_: nn.Module, __: tuple[Any, ...], weights: Tensor) -> Tensor:
@@ -151,10 +141,7 @@ def keys_hidden(probe: nn.Module, head: int, share: Tensor) -> Iterator[None]:
 
 
 def earlier_token(length: int, back: int = 1) -> Flags:
-    """Return a mask ``(query, key)`` that is True at the key ``back`` positions before the query.
-
-    With the default ``back=1``, this key is the previous token.
-    """
+    """Return a mask ``(query, key)`` that is True ``back`` positions before the query."""
     return np.eye(length, k=-back, dtype=np.bool_)
 
 
@@ -177,7 +164,7 @@ def duplicate_token(tokens: Sequence[object]) -> Flags:
 def induction(tokens: Sequence[object]) -> Flags:
     """Return a mask ``(query, key)``, True at the key after each earlier copy of the query's token.
 
-    In the sequence ``A B C A``, the mask is True for the last ``A`` as query and ``B`` as key.
+    In ``A B C A``, the mask is True for the last ``A`` as query and ``B`` as key.
 
     Reference:
         Olsson et al. 2022, "In-context Learning and Induction Heads".
@@ -191,13 +178,12 @@ def induction(tokens: Sequence[object]) -> Flags:
 class RelationScores:
     """The share of attention that goes to the keys of a relation, ``(..., head)``.
 
-    The scores are averaged over the queries that see at least one key of the relation. If no query
-    sees a key of the relation, the scores are NaN.
+    The scores are means over queries that see a key of the relation, or NaN without such queries.
 
     Attributes:
         share: the share of attention, 0 to 1.
         even: the share under uniform attention to the visible keys.
-        queries: the number of queries in the average.
+        queries: the number of queries in the mean.
     """
 
     share: Floats
@@ -206,7 +192,7 @@ class RelationScores:
 
     @property
     def lift(self) -> Floats:
-        """The ratio ``share / even``. A ratio of 1 means no preference for the relation."""
+        """The ratio ``share / even``; 1 means no preference for the relation."""
         with np.errstate(divide="ignore", invalid="ignore"):
             return self.share / self.even
 
@@ -214,14 +200,13 @@ class RelationScores:
 def relation_scores(weights: Numbers, relation: Numbers) -> RelationScores:
     """Measure how strongly each head follows a relation.
 
-    A key counts as visible to a query if any head in any sequence attends from this query to this
-    key.
+    A query sees a key if any head in any sequence attends from the query to the key.
 
     Args:
         weights: ``(..., query, key)``, usually ``(batch, head, query, key)``.
-        relation: a boolean array that can be broadcast to ``weights``, such as ``(query, key)``. If
-            the relation differs between sequences, give an array ``(batch, 1, query, key)``. The
-            array may have rows for all queries, even if a record contains only some queries.
+        relation: a boolean array that can be broadcast to ``weights``, such as ``(query, key)``.
+            For one relation per sequence, the shape is ``(batch, 1, query, key)``. The array may
+            have rows for all queries, even if a record contains only some queries.
 
     Raises:
         InputError: ``relation`` cannot be broadcast to ``weights``.

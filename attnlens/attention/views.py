@@ -1,7 +1,6 @@
 """Convert a recording to plain data: sites, rows, and heat maps for a page.
 
-Maps that are too large are divided into blocks of cells. For each block, the largest weight is
-shown.
+Large maps are divided into blocks of cells. Each block shows its largest weight.
 """
 
 from __future__ import annotations
@@ -26,12 +25,12 @@ _MAX_SIDE_CELLS: Final = 512
 """A map with at most this many queries and at most this many keys is shown in full."""
 _MIN_SIDE_CELLS: Final = 16
 _MAX_CELLS: Final = 40_000_000
-"""The maximum total number of cells on a page. Maps with more cells are divided into blocks."""
+"""The maximum number of cells on a page. Maps with more cells are divided into blocks."""
 _N_STRONGEST: Final = 8
 _MAX_BYTES: Final = 2_850_000
-"""The maximum total size of the packed maps on a page, in bytes."""
+"""The maximum size of a page's packed maps, in bytes."""
 _CELL_BYTES: Final = 0.26
-"""The allowed size of a packed cell, in bytes, on pages with more than ten million cells."""
+"""The size limit of a packed cell, in bytes, on pages with over ten million cells."""
 _LEVELS: Final = (65_535, 255, 127, 63)
 """The possible numbers of quantization levels. The largest number that fits is used."""
 _BEND: Final = 0.1
@@ -41,7 +40,7 @@ _NO_ENTROPY: Final = 65_535
 _CHUNK_CELLS: Final = 1 << 23
 _TOLERANCE: Final = 1e-3
 _HALF_TOLERANCE: Final = 1e-2
-"""A row's sum may differ from 1 by at most these values, for 32-bit and for 16-bit weights."""
+"""The tolerances for the sum of a row, with 32-bit and with 16-bit weights."""
 
 
 Picture = tuple[NDArray[np.uint16], NDArray[np.uint16]]
@@ -51,8 +50,8 @@ Picture = tuple[NDArray[np.uint16], NDArray[np.uint16]]
 def choose(recording: Recording, **kwargs: str | None) -> Recording:
     """Select part of a recording by ``site``, ``batch``, ``head`` and ``query``.
 
-    A site is selected by name. On an axis, a position is selected by label, or by index if no label
-    matches. Records that lack a selected axis are left out.
+    Positions are selected by label, or by index if no label matches. Records without a selected
+    axis are left out.
 
     Raises:
         InputError: a selected site or position does not exist, or no record has a selected axis.
@@ -115,8 +114,7 @@ def has_weights(record: AttentionRecord) -> bool:
 def rows_data(record: AttentionRecord, count: int = _N_STRONGEST) -> list[Json]:
     """For every row of a record, return the entropy in nats and the strongest keys.
 
-    The entropy of a row is ``None`` if all its weights are 0. For a top-k record, the entropy is
-    also ``None``, because only bounds of the entropy are known.
+    The entropy is ``None`` for a row of zeros and for every row of a top-k record.
     """
     *names, keys = (record.names(index) for index in range(len(record.axes)))
     leads = _leads(record)
@@ -158,21 +156,19 @@ def maps_data(
         a dictionary. The weight of a cell is ``top * bend * ((1 + 1 / bend) ** (cell / levels) -
         1)``.
 
-        - ``notes``: a list with a note if records without weights were left out; otherwise empty.
+        - ``notes``: a note if records without weights were left out; otherwise empty.
         - ``levels`` and ``bend``: the parameters of the quantization.
         - ``sink``: the definition of a sink in words.
         - ``records``: a list of records, with the fields of `sites_data` and the fields below.
 
         - ``block``: the number of queries and of keys per cell.
-        - ``queries`` and ``keys``: the labels of the queries and of the keys.
+        - ``queries`` and ``keys``: the labels.
         - ``maps``: for each batch and head, the labels (``lead``), the largest weight (``top``),
-          the columns with a sink (``sinks``), and the largest weight outside these columns
-          (``rest``).
-        - ``packed``: all maps, compressed with zlib. The cells of a map are stored column by
-          column. A cell has one byte, or two if ``levels`` is above 255. If the number of bytes is
-          odd, a zero byte is added. The cells are followed by all lower bounds and then all upper
-          bounds of the rows' entropies. A bound is a two-byte number in units of 1/`_ENTROPY_STEPS`
-          nats. `_NO_ENTROPY` marks a row of zeros.
+          the columns with a sink (``sinks``), and the largest weight outside sinks (``rest``).
+        - ``packed``: all maps column by column, compressed with zlib. A cell has one byte, or two
+          if ``levels`` is above 255. A zero byte is added to an odd number of bytes. All lower
+          bounds and then all upper bounds of the rows' entropies follow. A bound has two bytes, in
+          units of 1/`_ENTROPY_STEPS` nats. `_NO_ENTROPY` marks a row of zeros.
 
     Raises:
         InputError: the maps do not fit on a page, even at their smallest size.
@@ -266,7 +262,7 @@ def _has_queries(record: AttentionRecord) -> bool:
 
 
 class _WeightCheck:
-    """Counts rows that contain negative, infinite or NaN weights, and rows whose sum is not 1."""
+    """Counts rows with negative, infinite or NaN weights, and rows whose sum is not 1."""
 
     def __init__(self, record: AttentionRecord) -> None:
         self._sums_to_one = record.axes[-1].name == "key"
@@ -299,7 +295,7 @@ class _WeightCheck:
             self.sums += [float(sums[wrong].min()), float(sums[wrong].max())]
 
     def notes(self) -> list[str]:
-        """Return one sentence for each kind of fault that was found."""
+        """Return one sentence for each kind of fault."""
         notes = [
             f"{number} of {self.rows} rows contain {kind} weights, which are drawn as 0"
             for kind, number in self.counts.items()
@@ -317,8 +313,7 @@ class _WeightCheck:
 def weight_notes(record: AttentionRecord) -> list[str]:
     """Return a sentence for each kind of fault in a record's weights.
 
-    A row of zeros is valid, because all its keys may be hidden. Sums of 16-bit weights may differ
-    from 1 by up to 1%. Other sums may differ from 1 by up to 0.1%.
+    A row of zeros is valid. Sums may differ from 1 by up to 1% (16-bit weights) or 0.1%.
     """
     check = _WeightCheck(record)
     for start, weights, _, _ in _measured(record):
@@ -379,7 +374,7 @@ def _pictures(cells: NDArray[np.float32], bounds: NDArray[np.float32]) -> list[P
 def _measured(
     record: AttentionRecord, multiple: int = 1
 ) -> Iterator[tuple[int, NDArray[np.float32], Floats, Floats]]:
-    """For each block of rows, yield the first index, the weights ``(map, row, key)`` and bounds.
+    """Yield blocks of rows: the first index, the weights ``(map, row, key)`` and two bounds.
 
     The number of rows in a block is a multiple of ``multiple``, except in the last block.
     """

@@ -28,14 +28,10 @@ Loss = Callable[[Any], Tensor]
 How = Literal["zero", "mean"]
 
 _MASKED_EVERY: Final = 7
-"""Every seventh token is masked. This is about 15% of the tokens, as in the training of BERT.
-
-Reference:
-    Devlin et al. 2019, "BERT", section 3.1.
-"""
+"""BERT's training masks 15% of the tokens (Devlin et al. 2019, "BERT", section 3.1)."""
 _RANDOM_HEADS: Final = 20
 _MAX_ENUMERATED_INPUTS: Final = 12
-"""With more inputs, the sign-flip test uses `N_DRAWS` random flips instead of all flips."""
+"""For more inputs, the sign-flip test draws `N_DRAWS` random flips."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +39,9 @@ class Ablated:
     """The effect of removing one head.
 
     Attributes:
-        change: the change in the mean loss over the inputs.
-        beyond: ``change`` minus the average ``change`` of randomly drawn other heads.
-        p: the p-value of ``beyond`` in a sign-flip test over the inputs; None for a single input.
+        change: the change in the mean loss.
+        beyond: ``change`` minus the mean change for random other heads.
+        p: the one-sided p-value of ``beyond`` in a sign-flip test; None for a single input.
         q: ``p`` after the Benjamini-Hochberg correction over all listed heads.
     """
 
@@ -61,12 +57,12 @@ class Ablated:
 
 @dataclass(frozen=True, slots=True)
 class Ablation:
-    """The effect of removing each head on its own. Heads are sorted by decreasing ``change``.
+    """The effects of removing single heads, sorted by decreasing ``change``.
 
     Attributes:
         inputs: the number of inputs.
-        loss: the mean loss over the inputs when no head is removed.
-        random: the changes in the mean loss when each randomly drawn head is removed.
+        loss: the mean loss of the complete model.
+        random: the change in the mean loss for each random head.
     """
 
     how: How
@@ -95,23 +91,21 @@ def ablate(
     how: How = "zero",
     seed: int = 0,
 ) -> Ablation:
-    """Measure how much a loss changes when each head is removed, and compare with random heads.
+    """Measure how much a loss changes when each head is removed, with random heads for comparison.
 
     Args:
         model: the model, in `eval` mode.
         inputs: as in `attnlens.audit`. P-values need at least two inputs.
         tokens: as in `attnlens.audit`.
-        loss: a function that receives the model's output for one input and returns a tensor with
-            one element. None: the model's own loss, if the inputs contain ``labels``. Otherwise,
-            the loss is the mean next-token cross-entropy in nats over all tokens except padding. If
-            a masked language model gets a text without a mask token, every seventh token is masked.
-            The loss is then the mean cross-entropy of the masked tokens.
-        heads: ``"each"``, or names such as ``["L16H0"]``. Named heads are compared with up to 20
-            other heads, which are drawn at random.
-        how: ``"zero"``: the head's weights become 0, so that the head contributes nothing.
-            ``"mean"``: the head attends evenly to all visible keys, so that the head contributes
-            the mean of their values.
-        seed: the seed of all random draws.
+        loss: a function that maps the output for one input to a tensor with one element. None: the
+            model's own loss for inputs with ``labels``. Without ``labels``, the loss is the mean
+            next-token cross-entropy in nats, without padding. For a masked language model, the loss
+            is the mean cross-entropy of the masked tokens. In a text without mask tokens, every
+            seventh token is masked.
+        heads: ``"each"``, or names such as ``["L16H0"]``; compared with up to 20 random heads.
+        how: ``"zero"``: the head's weights become 0. ``"mean"``: the head attends evenly to all
+            visible keys.
+        seed: the random seed.
 
     Raises:
         InputError: an input is invalid, a head does not exist, or there is no loss.
@@ -166,7 +160,6 @@ def _even(weights: Tensor) -> Tensor:
 
 
 def _heads_of(single_input: AuditInput) -> dict[str, tuple[str, int, int, str]]:
-    """Map the name of every head to a tuple of its name, layer, number and site."""
     with torch.no_grad(), record(single_input.model, lazy=True) as recording:
         single_input.ask()
     heads_by_name: dict[str, tuple[str, int, int, str]] = {}
@@ -226,17 +219,13 @@ def _loss(single_input: AuditInput, loss: Loss | None) -> float:
 
 
 def _mean_of_others(random: Floats, names: Sequence[str], name: str) -> Floats | float:
-    """Return the mean change ``(input,)`` over all random heads except ``name``."""
+    """``random`` has the shape ``(head, input)``."""
     other_rows = [at for at, other in enumerate(names) if other != name]
     return random[other_rows].mean(0) if other_rows else 0.0
 
 
 def _p(more: Floats, generator: np.random.Generator) -> float | None:
-    """Return the p-value of a sign-flip test of the mean.
-
-    Reference:
-        Fisher 1935, "The Design of Experiments", section 21.
-    """
+    """One-sided sign-flip test of the mean (Fisher 1935, "The Design of Experiments", 21)."""
     count = len(more)
     if count < 2:
         return None

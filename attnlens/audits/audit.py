@@ -1,4 +1,4 @@
-"""Use attention to find the items that may affect an answer, and test whether they do."""
+"""Test whether the items with the most attention affect a model's answer."""
 
 from __future__ import annotations
 
@@ -41,7 +41,6 @@ from attnlens.evidence.verdict import MIN_SHARE
 from attnlens.files import Flags, Floats
 
 _HEADS: Final = 8
-"""By default, claims are made about the 8 heads with the highest scores."""
 _OPTIONS: Final = "inputs, tokens, target, layers, heads, sinks, seed or progress"
 
 
@@ -59,48 +58,45 @@ def audit(
     progress: Callable[[str], None] = lambda _: None,
     **unknown: object,
 ) -> Audit:
-    """Use attention to find the items that may affect an answer, and test whether they do.
+    """Test whether the items with the most attention affect a model's answer.
 
-    An item is one attention key, such as a token. For every head, each item gets a score, which is
-    gradient times attention. One forward pass is enough for all scores. Claims are then made about
-    these items:
+    An item is one attention key, such as a token. The score of an item is gradient times attention.
+    The audit tests claims about these items:
 
-    - the item with the highest score (the sum over all heads),
+    - the item with the highest score, summed over all heads,
     - the few items with the highest scores,
-    - the few items with the most attention (the mean over all heads),
-    - for each of the highest-scoring heads, the few items to which the head attends most.
+    - the few items with the most attention, averaged over all heads,
+    - for each of the highest-scoring heads, the few items to which the head attends most,
+    - the last items, for comparison.
 
-    The items of a claim are hidden together. A claim about the model hides its items from all
-    heads, and a claim about a head hides its items only from that head. `attnlens.evidence` tests
-    whether hiding other items would have a similar effect. In addition, each item is hidden on its
-    own from all heads.
+    The items of a claim are hidden together, from all heads or from a single head.
+    `attnlens.evidence` compares the effect with the effect of hiding other items. Each item is also
+    hidden on its own.
 
     Args:
-        model: any torch model in `eval` mode, or a path. The path is a Hugging Face folder, a GGUF
-            file, or ``module:function``. The function returns a model and its inputs.
-        inputs: one or several texts (these need a tokenizer), or tensors whose first axis is the
-            batch. Tensors are given as one tensor, as a sequence of tensors, or as a mapping from
-            argument names to tensors.
+        model: a torch model in `eval` mode, a Hugging Face folder, a GGUF file, or
+            ``module:function``. The function returns a model and its inputs.
+        inputs: texts, or tensors whose first axis is the batch. Texts need a tokenizer. Tensors are
+            given as one tensor, as a sequence, or as a mapping from argument names.
         tokens: a Hugging Face tokenizer, or the labels of the items.
         target: the part of the output to explain. For a classifier, give the name or number of a
             class. For a language model, give a token (text or number) for the next position or for
             ``[MASK]``. For a forecast, give ``"step 3"`` or ``"step 3, channel 1"``. For an
-            embedding, give ``"embedding"``. A function of the output is also allowed. The function
-            must return one number per input ``(batch,)``, or a tensor ``(batch, outcome)`` of
-            probabilities or logits. None: the most likely token or class, the first step of a
-            forecast, or the embedding of a model without an output head. If a text for a masked
-            language model has no ``[MASK]``, the last token of the text is masked. For an
-            encoder-decoder, the target is the first output token.
+            embedding, give ``"embedding"``. A function of the output must return numbers with shape
+            ``(batch,)``, or probabilities or logits with shape ``(batch, outcome)``. None: the most
+            likely token or class, the first step of a forecast, or the embedding. In a text without
+            ``[MASK]``, a masked language model predicts the last token. An encoder-decoder predicts
+            the first output token.
         layers: the layers whose heads are reported; None: all layers.
-        heads: the number of heads for which claims are made.
-        sinks: the positions of items that are left out of claims, in addition to special tokens;
-            None: the result of `attnlens.attention.focus.sink_items`.
-        seed: the seed of all random draws.
+        heads: the number of heads with a claim.
+        sinks: the positions that claims exclude, in addition to special tokens; None: the result of
+            `attnlens.attention.focus.sink_items`.
+        seed: the random seed.
         progress: a function that is called with a line of text for each input.
 
     Raises:
-        InputError: an input is invalid, a target or layer does not exist, or there are too few
-            items.
+        InputError: an input is invalid, a target, layer or sink does not exist, or there are too
+            few items.
         RecordingError: the attention cannot be recorded.
         InterventionError: the attention cannot be changed to hide items.
     """
@@ -158,7 +154,6 @@ def _of_layers(table: HeadTable, layers: Sequence[int] | None) -> HeadTable:
 
 
 def _mean_table(tables: Sequence[HeadTable]) -> HeadTable:
-    """Average every column of `FIGURES` over the inputs. Missing values (None) are ignored."""
     if len(tables) == 1:
         return tables[0]
     by_head: dict[tuple[str, int], list[HeadRow]] = {}
@@ -183,17 +178,17 @@ def _mean_table(tables: Sequence[HeadTable]) -> HeadTable:
 
 _RANDOM_LISTS: Final = 10
 _RANDOM_HEADS: Final = 5
-"""The number of randomly drawn heads per input. Their most attended items are used as placebos."""
+"""The number of heads per input whose most attended items are placebos."""
 
 _MIN_ITEMS: Final = 3
 
 _PROBABILITY_TOLERANCE: Final = 1e-3
-"""Rounding may change the probabilities of an input by this much from one batch to the next."""
+"""Rounding can change probabilities by this much between batches."""
 
 _CONTROL: Final = "other sets of as many items, beyond what kind, frequency and place explain"
 
 _ITEMS_PER_COLUMN: Final = 5
-"""Claims are adjusted for one column of `token_structure` for every 5 items."""
+"""The adjustment for `token_structure` uses at most one column per 5 items."""
 
 _CLOSED_CLASSES: Final = """
 a about all an and any are as at be been but by can could did do does each for from had has have
@@ -202,7 +197,6 @@ shall she should so some such than that the their them then there these they thi
 was we were what when where which who whom whose why will with would you your
 """
 _FUNCTION_WORDS: Final = frozenset(_CLOSED_CLASSES.split())
-"""English function words, such as articles, prepositions and pronouns."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,7 +208,7 @@ class AuditClaim(Claim):
 
 
 class _Case:
-    """One screened input and the evaluations in which some of its items are hidden."""
+    """The evaluations of one input with some items hidden."""
 
     def __init__(self, single_input: AuditInput, screening: Screening) -> None:
         self.single_input, self.screening = single_input, screening
@@ -235,7 +229,7 @@ class _Case:
         return self._scores_without(masks, rows)
 
     def _scores_without(self, masks: Flags, rows: Sequence[HeadRow] | None = None) -> Floats:
-        """Return the scores ``(mask, score)``. Positions where ``masks`` is true are hidden."""
+        """Return the scores ``(mask, score)``; ``masks`` is true for hidden positions."""
         screening = self.screening
         hide = dict.fromkeys(screening.sites, masks)
         if rows is not None:
@@ -249,12 +243,11 @@ class _Case:
         return np.concatenate([screening.target.scores(*part).cpu().numpy() for part in parts])
 
     def without(self, flags: Flags, rows: Sequence[HeadRow] | None = None) -> Floats:
-        """Return the probabilities ``(mask, outcome)`` with items hidden.
+        """Return the probabilities with some items hidden, with shape ``(mask, outcome)``.
 
         Args:
-            flags: true for visible items, ``(mask, item)``.
-            rows: one head for each mask; items are hidden only from this head. None: items are
-                hidden from the whole model.
+            flags: true for visible items, with shape ``(mask, item)``.
+            rows: the head for each mask, from which items are hidden; None: all heads.
         """
         scores = self._scores(flags, rows)
         probs = self.screening.target.probs(scores, self._full, self._nothing)
@@ -298,16 +291,13 @@ class _Case:
         )
 
     def top(self, weights: Floats, n: int) -> tuple[int, ...]:
-        """Return the ``n`` items with the largest weights; ``weights`` has the shape ``(key,)``."""
+        """``weights`` has the shape ``(key,)``; the result is sorted by position."""
         items = np.array(self.screening.items)
         order = np.argsort(-weights[items], kind="stable")[:n]
         return tuple(sorted(items[order].tolist()))
 
     def item_names(self, items: Sequence[int]) -> tuple[str, ...]:
-        """Return the labels of items.
-
-        A label that occurs more than once is followed by its position.
-        """
+        """Return the labels of items; a repeated label ends with its position."""
         labels = self.screening.labels
         return tuple(
             (labels[at].strip() or repr(labels[at]))
@@ -323,7 +313,7 @@ class _Case:
         weights: Floats | None = None,
         row: HeadRow | None = None,
     ) -> AuditClaim:
-        """Make a claim about items. ``weights`` is the attention to every key; None if unknown."""
+        """``weights`` is the attention to every key; None if unknown."""
         lift = None
         if weights is not None:
             mean = float(weights[list(self.screening.items)].mean())
@@ -341,7 +331,6 @@ class _Case:
         )
 
     def model_claims(self) -> list[AuditClaim]:
-        """Return the claims about the most important, the most attended and the last items."""
         screening, width = self.screening, self.width
         weighed: Floats = sum(
             (scores.sum(0) for scores in screening.importance.values()), np.zeros(1)
@@ -364,11 +353,7 @@ class _Case:
         ]
 
     def model_free_lists(self) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
-        """Return two placebo lists: the tokens with the largest ids, and the longest tokens.
-
-        The lists do not depend on the model, so they are placebos. If the input is not a text, both
-        results are empty.
-        """
+        """Return the tokens with the largest ids, and the longest tokens; empty without a text."""
         if self.single_input.text is None or "input_ids" not in self.single_input.kwargs:
             return [], []
         ids, lengths = np.zeros((2, len(self.screening.labels)))
@@ -385,10 +370,10 @@ class _Case:
 def token_structure(single_input: AuditInput, screening: Screening) -> dict[int, tuple[float, ...]]:
     """Return numbers that describe each item independently of the model.
 
-    A token is described by five numbers: the logarithm of the id, the length, a flag for function
-    words, a flag for special tokens and punctuation, and the logarithm of the distance from the
-    end. The id is used as a measure of frequency, because vocabularies are roughly sorted by
-    frequency. Other items are described only by the logarithm of their distance from the end.
+    A token has five numbers: the logarithm of the id, the length, a flag for function words, a flag
+    for special tokens and punctuation, and the logarithm of the distance from the end. Vocabularies
+    are roughly sorted by frequency, so the id measures the frequency. Other items have only the
+    last number.
     """
     labels, ids = screening.labels, single_input.kwargs.get("input_ids")
     structure: dict[int, tuple[float, ...]] = {}
@@ -416,22 +401,19 @@ def audit_input(
     heads: int,
     seed: int,
 ) -> tuple[Input, tuple[TokenEffect, ...], HeadTable, list[AuditedClaim], list[tuple[int, int]]]:
-    """Test the claims that one input's attention suggests.
+    """Test the claims about one input.
 
-    The most attended items of a head are hidden from the head and, separately, from the whole
-    model. The claim about the head is not tested if hiding the items from the whole model has more
-    than ten times the effect of hiding them from the head. Claims that are not tested get no
-    verdict.
+    A claim about a head is tested only if the head has at least a tenth of the model's effect.
 
     Args:
         number: the index of the input.
         table: the heads to report.
-        heads: the number of heads for which claims are made.
+        heads: the number of heads with a claim.
 
     Returns:
-        a tuple of the input, the effects of hiding each item, the heads, the claims, and the
-        placebo results. The placebo results are pairs in the order of `PLACEBOS`: the number of
-        tested lists and the number of supported lists.
+        the input, the effects of hiding each item, the heads, the claims, and the placebo results.
+        A placebo result contains the numbers of tested and supported lists. The placebo results
+        have the order of `PLACEBOS`.
 
     Raises:
         InputError: there are too few items to compare.
@@ -477,7 +459,6 @@ def audit_input(
 def _of_heads(
     trial: Trial[AuditClaim], case: _Case, claims: Mapping[HeadRow, AuditClaim]
 ) -> Iterator[ClaimTest[AuditClaim]]:
-    """Yield the results of the claims about heads. Claims with small effects are not tested."""
     if not claims:
         return
     flags = np.array(
@@ -506,7 +487,6 @@ def _of_heads(
 
 
 def _with_p_values(trial: Trial[AuditClaim], case: _Case, rows: Sequence[HeadRow]) -> HeadTable:
-    """Add a p-value to each row, for hiding the head's most attended items from the whole model."""
     claims = [case.head_claim(row) for row in rows]
     statistics = trial.item_statistics(MODEL, claims[0])
     null = claims[0].pool.null(statistics, np.random.default_rng(trial.seed))

@@ -1,4 +1,4 @@
-"""A table with one row per head of a recording, which shows what the head attends to."""
+"""A table that shows what each head of a recording attends to."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 RELATIONS: Final = ("previous", "first", "duplicate", "induction")
 _CROSS: Final = ("cross", "encdec", "encoder_attn", "enc_attn", "multihead_attn")
-"""Sites with one of these words in their name are attention from a decoder to an encoder."""
+"""Words in the site names of cross-attention."""
 FIGURES: Final = (*RELATIONS, "sink", "entropy", "importance")
-"""The columns that are averaged over inputs when head tables are combined."""
+"""The columns that an audit averages over its inputs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,23 +39,20 @@ class HeadRow:
     """The measurements of one head. A share of attention is a number from 0 to 1.
 
     Attributes:
-        layer: the first number in the site's name, or the site's index if the name has no number.
+        layer: the first number in the site's name, or else the site's index.
         site: the name of the attention module, as in ``named_modules()``.
-        stack: a name such as ``encoder``, ``decoder`` or ``cross``; empty if every site of the
-            model has a different layer number.
-        previous, first, duplicate, induction: the shares of attention to the previous token, to the
-            first token, to earlier copies of the same token, and to the tokens that follow these
-            copies. Queries without such a token are left out of the mean; None if no query has such
-            a token.
+        stack: a name such as ``decoder cross``; empty if all sites have different layers.
+        previous, first, duplicate, induction: the mean share of attention to the previous token,
+            the first token, earlier copies of the same token, and the tokens after these copies.
+            Queries without such a token are ignored; None if no query has such a token.
         sink: the mean share of attention to sinks.
-        entropy: the entropy of the attention weights in nats, averaged over queries.
+        entropy: the mean entropy of the attention weights, in nats.
         relation: the relation (previous, duplicate or induction) with the largest lift.
         lift: the share of attention to ``relation``, divided by the share under uniform attention.
-        importance: gradient times attention, summed over keys that are not sinks; None outside an
-            audit.
-        p: the p-value for the effect of hiding the head's most attended items from the whole model.
-            The p-value is the share of random item sets with an effect of at least the same size.
-            None outside an audit.
+        importance: the summed gradient times attention, without sinks and special tokens. None
+            outside an audit.
+        p: the p-value for hiding the head's most attended items from the whole model. None outside
+            an audit, and for several inputs.
     """
 
     layer: int
@@ -102,8 +99,8 @@ def heads(
 
     Args:
         recording: a recording with complete or lazy weights ``(batch, head, query, key)``.
-        tokens: one token for each key, used to find repeated tokens. Sites with a different number
-            of keys are left out. None: the labels of the keys.
+        tokens: one token for each key; None: the labels of the keys. Sites with another number of
+            keys are ignored.
         sinks: the positions of sinks; None: the result of `attnlens.attention.focus.sink_items`.
 
     Raises:
@@ -129,9 +126,10 @@ def heads(
 
 
 def whole_records(recording: Recording, keys: int | None) -> Iterator[AttentionRecord]:
-    """Yield the first record of each site if the record is complete and has ``keys`` keys.
+    """Yield the first record of each site if it is complete and has ``keys`` keys.
 
-    Lazy weights are computed.
+    Raises:
+        InputError: there is no such record.
     """
     count = 0
     for site in recording:
@@ -152,11 +150,9 @@ def whole_records(recording: Recording, keys: int | None) -> Iterator[AttentionR
 
 
 def site_places(sites: Sequence[str]) -> dict[str, tuple[str, int]]:
-    """Return the stack and the layer of every site, which together identify the site.
+    """Return the stack and the layer of every site; see `HeadRow`.
 
-    The layer is the first number in a site's name, or the site's index if the name has no number.
-    The stack, such as ``encoder``, ``decoder`` or ``cross``, distinguishes sites of the same layer.
-    If two sites of one layer would get the same stack, their stacks are their full names.
+    If two sites have the same stack and layer, the site's full name replaces the stack.
     """
     layers = {}
     for index, site in enumerate(sites):

@@ -17,7 +17,7 @@ from attnlens.recording import intervene, record
 from attnlens.recording.recording import Recording
 
 _MAX_FORWARD_ITEMS: Final = 1024
-"""The largest number of items in one forward pass, counted over all copies of an input."""
+"""The limit for the number of copies times the number of items in one forward pass."""
 
 KeywordArgs = dict[str, Any]
 
@@ -30,12 +30,11 @@ class AuditInput:
     """One input of a model, as a batch of size 1.
 
     Attributes:
-        labels: the labels of the items; None if they are unknown.
+        labels: the labels of the items; None if unknown.
         special: the positions of special tokens.
-        folds: for each site, the number of batch rows that belong to one input. The number is
-            greater than 1 if the model treats channels as batch rows.
-        rows: the number of copies of the input evaluated so far.
-        masked: maps each position that `mask_tokens` masked to the original token id.
+        folds: the number of batch rows per input at each site; more than 1 if channels are rows.
+        rows: the number of evaluated copies of the input.
+        masked: maps masked positions to original token ids; filled by `mask_tokens`.
     """
 
     model: nn.Module
@@ -50,7 +49,7 @@ class AuditInput:
     masked: dict[int, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Make an encoder-decoder predict its first output token if no decoder input is given."""
+        """Give an encoder-decoder without decoder input the start token."""
         config = getattr(self.model, "config", None)
         start = getattr(config, "decoder_start_token_id", None)
         output_names = {"decoder_input_ids", "labels"} & self.kwargs.keys()
@@ -93,7 +92,7 @@ class AuditInput:
             ) from error
 
     def mask_tokens(self, every: int = 0) -> None:
-        """Mask some tokens if the model predicts masked tokens but no token of the input is masked.
+        """Mask tokens of an unmasked input for a model that predicts masked tokens.
 
         Args:
             every: the distance between two masked tokens; 0 masks only the last token.
@@ -116,7 +115,7 @@ class AuditInput:
             )
 
     def attention_mask(self, items: int) -> Tensor:
-        """Return a mask ``(1, item)``, which is false for padding and true for all other items."""
+        """Return a mask ``(1, item)`` that is false for padding."""
         mask = self.kwargs.get("attention_mask")
         if isinstance(mask, Tensor) and mask.shape == (1, items):
             return mask.bool().cpu()
@@ -124,15 +123,15 @@ class AuditInput:
 
     @torch.no_grad()
     def hidden(self, hide: Mapping[str, Flags], **more: Any) -> Iterator[tuple[Any, Tensor]]:
-        """Run the model on copies of the input in which items are hidden, and yield the outputs.
+        """Run the model on copies of the input with some items hidden.
 
         Args:
-            hide: maps each site to a mask, which is true for hidden items. The shape is ``(copy,
-                item)``, or ``(copy, head, item)`` to hide items from single heads.
+            hide: maps each site to a mask ``(copy, item)`` or ``(copy, head, item)``, which is true
+                for hidden items.
 
         Yields:
-            an output and a mask ``(copy, item)``. The mask is false for padding and for items that
-            are hidden from all heads.
+            an output, and a mask ``(copy, item)`` that is false for padding and for items hidden
+            from all heads.
         """
         first = next(iter(hide.values()))
         items = first.shape[-1]
@@ -161,12 +160,10 @@ def split_inputs(model: object, inputs: Any, tokens: Any = None) -> list[AuditIn
     """Split the inputs of a model into single inputs.
 
     Args:
-        inputs: one or several texts (these need a tokenizer), a tensor, a sequence of tensors, or a
-            mapping from argument names to tensors. The first axis of every tensor is the batch.
-        tokens: a Hugging Face tokenizer, or the labels of the items.
+        inputs, tokens: as in `attnlens.audit`.
 
     Raises:
-        InputError: the model or the input is missing, or an input cannot be read.
+        InputError: the model is not a torch model in `eval` mode, or an input is invalid.
     """
     if not isinstance(model, nn.Module):
         message = type(model).__name__
@@ -221,7 +218,7 @@ def split_inputs(model: object, inputs: Any, tokens: Any = None) -> list[AuditIn
 
 
 def record_input(model: nn.Module, inputs: Any, tokens: Any = None) -> Recording:
-    """Record the attention of one input, and label queries and keys with the items of the input.
+    """Record the attention of one input, with items as the labels of queries and keys.
 
     Raises:
         InputError: an input is invalid (see `split_inputs`), or there are several inputs.

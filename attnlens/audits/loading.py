@@ -28,10 +28,7 @@ _SAFELY: Final = {"local_files_only": True, "trust_remote_code": False}
 _MAX_CONFIG_BYTES: Final = 16 << 20
 _BASE_MEMORY: Final = 4 << 30
 _MEMORY_PER_BYTE: Final = 20
-"""The number of bytes of memory allowed for each byte of a model file.
-
-The limit is high because 2-bit weights are expanded to 32-bit weights and then copied.
-"""
+"""Memory limit per byte of a model file: 2-bit weights become 32-bit weights and are copied."""
 _MAX_CPU_SECONDS: Final = 24 * 3600
 _MAX_SILENT_SECONDS: Final = 3600.0
 _TOKENS: Final = ("tokenizer", "vocab", "merges", "spiece")
@@ -39,7 +36,7 @@ _TOKENS: Final = ("tokenizer", "vocab", "merges", "spiece")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ModelSource:
-    """A model, its tokenizer or labels, and the inputs that a function returned, if any."""
+    """A model, its tokenizer or labels, and its inputs (only from ``module:function``)."""
 
     model: nn.Module
     tokens: Any = None
@@ -69,8 +66,7 @@ def check_model(path: str) -> bool:
         True for ``module:function``, which runs the user's code; False for a folder or a file.
 
     Raises:
-        InputError: the path does not lead to a model, or loading the model would run code from its
-            folder.
+        InputError: there is no model at the path, or the model requires its own code.
     """
     if os.path.isdir(path):
         _check_folder(path)
@@ -128,11 +124,10 @@ def _check_folder(path: str) -> None:
 
 
 def _code_setting(config: Any) -> str | None:
-    """Return a configuration key that would make transformers run code; None if no key does.
+    """Return a configuration key that makes transformers run other code, or None.
 
-    The code would come from the model folder (key ``auto_map``) or from a repository of kernels
-    (value ``owner/repository``). The key ``attribute_map`` counts too, because it can give these
-    keys other names.
+    The code is in the model folder (``auto_map``) or in a repository of kernels
+    (``owner/repository``). The key ``attribute_map`` can rename the other keys.
     """
     remaining: list[tuple[Any, str | None]] = [(config, None)]
     while remaining:
@@ -202,7 +197,7 @@ def _of_gguf(path: str) -> ModelSource:
 
 @contextmanager
 def _read_once() -> Iterator[None]:
-    """Inside a ``with`` block, make transformers read a GGUF file once instead of three times."""
+    """Make transformers read a GGUF file once instead of three times."""
     gguf = import_module("gguf")
     before = {name: getattr(gguf, name) for name in ("GGUFReader", "get_tensor_name_map")}
     try:
@@ -259,7 +254,6 @@ def _transformers() -> Any:
 
 @contextmanager
 def _quietly(path: str, problem: str) -> Any:
-    """Convert errors of a library to `InputError`, and hide warnings and progress bars."""
     try:
         with warnings.catch_warnings(), redirect_stderr(StringIO()):
             warnings.simplefilter("ignore")

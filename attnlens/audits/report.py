@@ -25,7 +25,6 @@ _RENDERERS: Final = {
     ".json": "attnlens.audits.report:Audit.to_json",
     ".md": "attnlens.render.audit:audit_markdown",
 }
-"""For each file extension, the function that renders a report."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +37,7 @@ class AuditedModel:
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """One audited input.
-
-    ``probability`` is the probability of the target; None if the target is a number or an
-    embedding.
-    """
+    """One audited input; ``probability`` is None if the target is a number or an embedding."""
 
     text: str | None
     items: tuple[str, ...]
@@ -58,14 +53,12 @@ class TokenEffect:
     Attributes:
         input: the number of the input, from 0.
         position: the position of the item.
-        attention: the item's attention weight, averaged over all heads. The query is the position
-            from which the answer is read.
-        before, after: the probability of the target before and after the item is hidden. If all
-            outcomes are explained, the most likely outcome is used as the target.
+        attention: the attention weight from the answer's position, averaged over all heads.
+        before, after: the target's probability before and after the item is hidden. If all outcomes
+            are explained, the target is the most likely outcome.
         points: ``after`` minus ``before`` in percentage points.
-        nats: the Kullback-Leibler divergence in nats between the probabilities of all outcomes
-            before and after the item is hidden.
-        sink: whether the item is an attention sink, so that no claim includes it.
+        nats: the Kullback-Leibler divergence in nats between all probabilities before and after.
+        sink: whether the item is an attention sink.
     """
 
     input: int
@@ -98,9 +91,10 @@ class LargestTargetChange(TargetChange):
 class AuditedClaim(ClaimResult):
     """A claim of an audit and its result.
 
-    ``input`` counts from 0. If the claim is about a head, ``head`` is the head's name and ``scale``
-    is the head's site. ``removed`` lists the positions of the hidden items, and ``items`` lists
-    their labels.
+    Attributes:
+        input: the number of the input, from 0.
+        head, scale: the head's name and site; None if the claim is about the whole model.
+        removed, items: the positions and the labels of the hidden items.
     """
 
     kind: Kind
@@ -121,14 +115,14 @@ class AuditedClaim(ClaimResult):
 
 @dataclass(frozen=True, slots=True)
 class Placebo:
-    """Lists of items that should have no larger effects than random items.
+    """Lists of items whose effects should not exceed the effects of random items.
 
-    Each list is tested as one claim. The items of the list are hidden from the whole model. The
-    items of ``random lists`` are drawn at random. A list of ``random heads`` contains the items to
-    which a randomly drawn head attends most. A list of ``shuffled heads`` contains the items to
-    which a randomly drawn head attends most after the features of its keys are shuffled. The list
-    ``rarest ids`` contains the tokens with the largest ids, and the list ``longest words`` contains
-    the longest tokens.
+    The items of each list are hidden from the whole model:
+
+    - ``random lists``: items drawn at random.
+    - ``random heads``: the most attended items of a random head.
+    - ``shuffled heads``: the same after the features of the head's keys are shuffled.
+    - ``rarest ids`` and ``longest words``: the tokens with the largest ids or the most characters.
     """
 
     kind: PlaceboKind
@@ -138,7 +132,7 @@ class Placebo:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """The number of evaluated inputs, including copies with hidden items, and the elapsed time."""
+    """The number of evaluated copies of all inputs, and the elapsed time."""
 
     forwards: int
     seconds: float

@@ -1,11 +1,11 @@
 """Determine the target of an audit, and score every head by gradient times attention.
 
-If the output is a number or an embedding, it is converted to a value between 0 and 1:
+An output that is a number or an embedding is converted to a value between 0 and 1:
 
-- A number ``y`` is converted to ``sigmoid((y - y of the full input) / s)``. The scale ``s`` is the
-  absolute change of ``y`` when all items are hidden.
-- An embedding is averaged over the visible items and converted to ``(1 + c) / 2``. The number ``c``
-  is the cosine similarity of this mean to the mean for the full input.
+- A number ``y`` becomes ``sigmoid((y - y_full) / |y_full - y_hidden|)``. The full input gives
+  ``y_full``; hiding all items gives ``y_hidden``.
+- An embedding becomes ``(1 + c) / 2`` after averaging over the visible items. The number ``c`` is
+  the cosine similarity to the mean embedding of the full input.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from attnlens.recording.recording import Recording
 TargetChoice = str | int | Callable[[Any], Tensor] | None
 
 Scores = Callable[[Any, Tensor], Tensor]
-"""A function that computes differentiable scores ``(row, score)``.
+"""A function ``(output, mask) -> scores``; the mask ``(row, item)`` is true for visible items.
 
-The function takes an output and a mask ``(row, item)``, which is true for visible items.
+The scores are differentiable and have the shape ``(row, score)``.
 """
 
 _EMBEDDING: Final = "embedding"
@@ -50,10 +50,9 @@ class Target:
     """The target of an audit.
 
     Attributes:
-        kind: the type of the scores: the log-odds of one outcome (``one``), the log-probabilities
-            of all outcomes (``all``), a number (``number``), or a vector of norm 1 (``embedding``).
-        query: the position from which the answer is read; None if the answer has no single
-            position.
+        kind: the scores are the log-odds of one outcome (``one``), the log-probabilities of all
+            outcomes (``all``), a number (``number``), or a vector of norm 1 (``embedding``).
+        query: the position of the answer; None if there is no single position.
         places: the number of positions in the output.
     """
 
@@ -68,8 +67,7 @@ class Target:
         """Convert scores ``(row, score)`` to probabilities ``(row, outcome)``.
 
         Args:
-            full, nothing: the scores ``(score,)`` of the full input and of an input with all items
-                hidden.
+            full, nothing: the scores ``(score,)`` with no item hidden and with all items hidden.
         """
         if self.kind == "all":
             return np.exp(scores).clip(SMALLEST)
@@ -122,7 +120,7 @@ def output_of(output: Any, name: str) -> Tensor | None:
 
 
 def answer_of(output: Any) -> Tensor:
-    """Return the logits or forecast of an output. Without either, return the output's first tensor.
+    """Return the logits, the forecast or otherwise the first tensor of an output.
 
     Raises:
         InputError: the output contains no tensor.
@@ -144,7 +142,6 @@ def answer_of(output: Any) -> Tensor:
 
 
 def _of_one(index: int, at: int | None = None) -> Scores:
-    """Return a function that computes the log-odds of one outcome. ``at`` selects a position."""
 
     def scores(output: Any, _: Tensor) -> Tensor:
         logits = answer_of(output).double()
@@ -223,7 +220,7 @@ def _number(single_input: AuditInput, logits: Tensor, choice: TargetChoice) -> i
 
 
 def _step(values: Tensor, choice: TargetChoice, match: re.Match[str] | None) -> Target:
-    """Return a target that selects one step and channel of an output ``(row, step, channel)``."""
+    """``values`` has the shape ``(row, step, channel)``; the last two axes can be missing."""
     indices = [int(group or 0) for group in match.groups()] if match else []
     if not match and (choice is None or str(choice).isdecimal()):
         indices = [int(str(choice or 0)), 0]
@@ -290,7 +287,7 @@ def _of_function(function: Callable[[Any], Tensor], output: Any) -> Target:
 
 
 _PROBES: Final = 4
-"""The number of random directions in which an answer with several numbers is differentiated."""
+"""The number of random directions in `importance` for an answer with several numbers."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -298,15 +295,13 @@ class Screening:
     """The attention of one input before any item is hidden.
 
     Attributes:
-        attention: maps each site to the attention ``(head, item)`` at the query from which the
-            answer is read. If the query is unknown, the last query is used for causal attention.
-            For other attention, the mean over all queries is used.
-        shuffled: like ``attention``, but the features of the keys were shuffled before the weights
-            were computed. Only sites whose queries and keys were recorded are included.
-        importance: gradient times attention ``(head, item)``, summed over queries. No value is
-            negative, because the sign is dropped.
-        items: the positions that claims may include. Sinks, special tokens, padding and the
-            position of the answer are left out.
+        attention: the weights of the answer's query at each site, with shape ``(head, item)``. If
+            the query is unknown, causal attention uses the last query. Other attention uses the
+            mean over all queries.
+        shuffled: like ``attention``, but with shuffled features of the keys. Only sites with
+            recorded queries and keys are included.
+        importance: the result of `importance`.
+        items: the positions that claims may include.
         left_out: the positions of padding, and the position of the answer.
     """
 
@@ -328,7 +323,7 @@ def screen(
     """Record the attention of one input, and score its heads and items for the target.
 
     Raises:
-        InputError: the model has no attention over its items, or the target does not exist.
+        InputError: the model has no attention over its items, or a target or sink does not exist.
     """
     with torch.no_grad(), record(single_input.model, lazy=True) as recording:
         output = single_input.ask()
@@ -385,7 +380,6 @@ def _causal(recording: Recording) -> frozenset[int]:
 
 
 def _keys(recording: Recording, labels: Sequence[str] | None) -> int:
-    """Return the number of labels, or the most common number of keys if there are no labels."""
     counts = Counter(each.shape[-1] for each in recording.records())
     if labels is None:
         return counts.most_common(1)[0][0]
@@ -401,12 +395,10 @@ def _keys(recording: Recording, labels: Sequence[str] | None) -> int:
 def importance(
     single_input: AuditInput, target: Target, shapes: Mapping[str, Sequence[int]], *, seed: int = 0
 ) -> dict[str, Floats]:
-    """Return gradient times attention for every head and key, summed over queries.
+    """Return the magnitude of gradient times attention, summed over queries.
 
-    For each head and key, the weights of all queries are multiplied by one gate, whose value is 1.
-    One backward pass then gives ``sum over queries of A ∂s/∂A`` for every head and key. If the
-    answer has many numbers, the result is the root mean square over `_PROBES` random directions.
-    Each log-probability is weighted by the square root of the probability (the Fisher metric).
+    If the answer has several numbers, the result is the root mean square over random directions.
+    Each log-probability is weighted by the square root of the probability (Fisher metric).
 
     Args:
         shapes: the shape of each site's weights, ``(batch, head, query, key)``.

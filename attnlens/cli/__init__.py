@@ -22,13 +22,12 @@ _NO_MEMORY = re.compile(
     "not enough memory|out of memory|allocate memory|failed to map segment|start new thread"
     "|_find_and_load.* NULL"  # an import that failed for lack of memory
 )
-"""A pattern for the out-of-memory messages of torch, Python and the library loader."""
+"""Matches the out-of-memory messages of torch, Python and the library loader."""
 
 _COMPLETION = "--print-completion"
 _FILES = ("MATCH", "SRC", "FILE", "PATH", "RECORDING", "EXPLANATION.json", "TEXT", "CSV")
 _FOLDERS = ("FOLDER", "DIR")
-"""The help uses these names for arguments that are files or folders. Shell completion offers paths
-for these arguments."""
+"""Shell completion offers paths for arguments that have one of these names in the help."""
 
 _REMOVED = {
     "completion": f"run `attnlens {_COMPLETION} bash` (or zsh, tcsh)",
@@ -49,7 +48,7 @@ _REMOVED = {
     "lab train --kind": "use --model",
     "over --overs-model": "use --model",
 }
-"""Maps each removed command or option of version 0.2 to advice for the user."""
+"""Advice for each command or option that version 0.3 removed."""
 
 
 _COMMANDS = {
@@ -60,7 +59,7 @@ _COMMANDS = {
     "models": "model_internals", "describe": "model_internals", "trace": "model_internals",
     "text": "model_internals", "lab": "lab", "schema": "explain",
 }  # fmt: skip
-"""Maps the name of each command to the module of `attnlens.cli` that defines the command."""
+"""The module of `attnlens.cli` that defines each command."""
 
 GROUPS = {
     "a match": "explain story predict whatif over match dashboard narrate check mcp",
@@ -68,7 +67,7 @@ GROUPS = {
     "lab": "lab",
     "others": "schema",
 }
-"""Maps each heading in the help to the commands under that heading, in display order."""
+"""The commands under each heading of the help, in display order."""
 
 
 def build_parser() -> Parser:
@@ -87,7 +86,6 @@ def build_parser() -> Parser:
 
 
 def _removed(words: Sequence[str]) -> str | None:
-    """Return a message if ``words`` contain a removed command or option."""
     for name, remedy in _REMOVED.items():
         *command, last = name.split()
         if last.startswith("--"):
@@ -113,8 +111,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command, as the `attnlens` program does.
 
     Returns:
-        the exit status: 0 for success; 1 if the command worked but its result is negative, such as
-            a failed check; 2 for bad usage or bad input; 130 if interrupted.
+        the exit status: 0 for success, 1 for a negative result such as a failed check, 2 for bad
+            usage or bad input, 130 for an interruption.
     """
     _open_streams()
     serve_any_terminal()
@@ -132,7 +130,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _failed(error: Exception) -> int:
-    """Print a one-line error message and return the exit status."""
     while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:  # from anyio's tasks
         error = error.exceptions[0]
     if isinstance(error, AttnlensError):
@@ -197,10 +194,9 @@ def _has_folder() -> bool:
 
 
 def _open_streams() -> None:
-    """Open the null device for each standard stream that was closed before Python started.
+    """Open the null device for each closed standard stream, which Python sets to None.
 
-    Python sets a closed standard stream to None. The streams are opened in the order stdin, stdout,
-    stderr, so that they get the file descriptors 0, 1 and 2.
+    The order of the streams gives them the file descriptors 0, 1 and 2.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
@@ -208,7 +204,6 @@ def _open_streams() -> None:
 
 
 def _with_remedy(error: AttnlensError) -> str:
-    """Return the text of an error. If the error is about a match file, add a remedy."""
     from attnlens.cricket.errors import MatchFileError
 
     if not isinstance(error, MatchFileError) or error.remedy:

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from attnlens.cricket.session import Session
 
 MAX_COUNT = 999_999
-"""The largest value of an option that is a count, such as ``--balls``."""
+"""The largest value of a count, such as ``--balls``."""
 
 MAX_SEED = 2**63 - 1
 
 
 class Commands(Protocol):
-    """A group of commands, to which the parser of each command is added."""
+    """A group of commands."""
 
     def add_parser(self, name: str, **settings: Any) -> Parser:
         """Add a parser for the command ``name``."""
@@ -34,12 +34,12 @@ class Parser(argparse.ArgumentParser):
     """An argument parser that prints each error message on one line.
 
     Args:
-        run: the function that receives the options, runs the command and returns the exit status.
+        run: runs the command with the parsed options, and returns the exit status.
 
     Attributes:
-        commands: a mapping from the name of each command to the command's parser.
-        groups: a mapping from each heading of the help to the names of the commands under the
-            heading. Without groups, the help shows all commands in one list.
+        commands: the parser of each command.
+        groups: the commands under each heading of the help, separated by spaces. Without groups,
+            the help has one list of commands.
     """
 
     def __init__(
@@ -53,10 +53,7 @@ class Parser(argparse.ArgumentParser):
             self.set_defaults(run=run)
 
     def option(self, name: str, metavar: str, text: str, **settings: Any) -> None:
-        """Add an argument that has a value.
-
-        In the help, ``metavar`` stands for the value, and ``text`` describes the argument.
-        """
+        """Add an argument that has a value. ``text`` is the help of the argument."""
         self.add_argument(name, metavar=metavar, help=text, **settings)
 
     def flag(self, name: str, text: str) -> None:
@@ -68,7 +65,7 @@ class Parser(argparse.ArgumentParser):
         self.exit(complain(f"{message}; see `{self.prog} --help`"))
 
     def _print_message(self, message: str, file: Any = None) -> None:
-        """Print the help, and raise an error if printing fails. Argparse would ignore the error."""
+        """Unlike argparse, raise an error if printing fails."""
         print(message, end="", file=file, flush=True)
 
     def all_arguments(self) -> Iterator[argparse.Action]:
@@ -196,10 +193,7 @@ _SHARED: Mapping[str, Any] = {
 
 
 def add_shared(parser: Parser, *names: str, **changes: Any) -> None:
-    """Add the named arguments, which several commands share.
-
-    The settings in ``changes`` replace the arguments' default settings.
-    """
+    """Add the named shared arguments, with the settings in ``changes``."""
     for name in names:
         parser.add_argument(name, **{**_SHARED[name], **changes})
 
@@ -212,11 +206,9 @@ def add_formats(
 ) -> None:
     """Add the options ``--format``, ``--json`` and ``--ascii``.
 
-    The first item of ``formats`` is the default of ``--format``. ``--json`` is short for
-    ``--format json``.
-
     Args:
-        help_text: the help of ``--format``; ``{}`` is replaced by the default.
+        formats: the values of ``--format``, the default first.
+        help_text: the help of ``--format``, with ``{}`` for the default.
     """
     parser.add_argument(
         "--format", choices=formats, default=formats[0], help=help_text.format(formats[0])
@@ -236,17 +228,13 @@ def add_formats(
 
 
 def given_options(options: argparse.Namespace, *names: str) -> dict[str, Any]:
-    """Return the values of the named options. Omit options that the user did not give."""
+    """Return the values of the named options that the user gave."""
     values = {name: getattr(options, name) for name in names}
     return {name: value for name, value in values.items() if value is not None}
 
 
 def session_of(options: argparse.Namespace, cache: Path | None = None) -> Session:
-    """Return a session with the model of ``--model`` and the past matches of ``--history``.
-
-    Args:
-        cache: a folder in which explanations are stored for later calls.
-    """
+    """Return a session for ``--model`` and ``--history``, with explanations stored in ``cache``."""
     from attnlens.cricket.session import Session
 
     return Session(options.model, options.history, cache=cache, report=progress, tell=say)

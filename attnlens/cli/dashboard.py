@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _MAX_MATCHES = 200
 _MAX_HEADS_BYTES = 50_000_000
-"""The largest accepted size in bytes of a file from `attnlens lab heads --json`."""
+"""The largest accepted file from `attnlens lab heads --json`."""
 
 
 def add_dashboard(commands: Commands) -> None:
@@ -102,7 +102,6 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _first_page(matches: Matches, recordings: Recordings) -> str:
-    """Return the address of the only open item, or the address of the list if several are open."""
     from attnlens.dashboard.pages import last_ball_link, match_link, recording_link
 
     if len(matches.permanent) == 1:
@@ -115,10 +114,7 @@ def _first_page(matches: Matches, recordings: Recordings) -> str:
 
 
 def _open(options: argparse.Namespace, matches: Matches, recordings: Recordings) -> None:
-    """Open the files named on the command line.
-
-    If no file is named, open a simulated match, which is the same in every run.
-    """
+    """Open the files of the command line. Without files, open the simulated match."""
     from attnlens.cricket.readers import Growing, read_match, read_matches
     from attnlens.cricket.reference_inputs import sample_match
 
@@ -229,7 +225,6 @@ def _functions(options: argparse.Namespace) -> Functions:
 
 
 def _heads(path: str) -> dict[str, str]:
-    """Render the pages about heads from the JSON that ``attnlens lab heads --json`` wrote."""
     import json
 
     from attnlens.cricket.pages.dashboard_parts import render_heads

@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 
 
 _POLL_SECONDS = 0.1
-"""The time in seconds between two checks whether the match file has changed."""
+"""The time between two checks for a change of the match file."""
 
 _MAX_IDLE_SECONDS = 10_000_000
-"""The largest accepted value of ``--idle``, in seconds."""
+"""The largest accepted value of ``--idle``."""
 _FORMATS = ("text", "json", "heatmap", "summary", "prompt", "markdown", "html")
 
 
@@ -116,10 +116,7 @@ def add_explain(commands: Commands) -> None:
 
 
 def add_ball_options(parser: Parser, *, nargs: str | None = None) -> None:
-    """Add the options that choose the match, the ball, the model and the outcome.
-
-    ``nargs`` is argparse's setting for the number of matches that the user may name.
-    """
+    """Add the options that choose the match, the ball, the model and the outcome."""
     from attnlens.cricket.match.match import OUTCOMES, parse_outcome
 
     add_shared(parser, "match", nargs=nargs)
@@ -239,7 +236,7 @@ def _answers_folder(options: argparse.Namespace) -> Path | None:
 
 
 def _export(options: argparse.Namespace) -> int:
-    """Export every ball of every match to Parquet files; return 1 if a match could not be read."""
+    """Export all matches to Parquet files. Return 1 if a match could not be read."""
     from attnlens.cricket.export import export_matches
 
     for name in ("follow", "ball", "innings", "batter", "bowler", "scale", "full", "template"):
@@ -275,7 +272,6 @@ def _export(options: argparse.Namespace) -> int:
 
 
 def _explain_all(options: argparse.Namespace) -> int:
-    """Explain every ball of a match or of one innings. Write each explanation as one JSON line."""
     from attnlens.cricket.match.naming import BallReference, innings_numbered
 
     session = session_of(options)
@@ -374,8 +370,7 @@ def follow(options: argparse.Namespace, show_page: Callable[[Explanation], int])
     Stop when the file has not changed for ``--idle`` seconds, or when the user stops the command.
 
     Args:
-        show_page: a function that prints the explanation of the next ball as a page. The function
-            is not called when each ball is printed as one line.
+        show_page: prints the explanation of the next ball, unless each ball is printed as one line.
     """
     from attnlens.cricket.readers import Growing
 
@@ -450,12 +445,12 @@ def _report_news(
 
 
 def in_lines(options: argparse.Namespace) -> bool:
-    """Return whether each ball is printed as one line rather than as a page."""
+    """Return whether each ball is printed as one line and not as a page."""
     return options.format == "text" and not options.full and options.scale is None
 
 
 _MIN_LISTED_PROBABILITY = 0.03
-"""A one-line forecast lists only the outcomes with at least this probability."""
+"""The smallest probability that a one-line forecast lists."""
 
 
 def _forecast(explanation: Explanation) -> str:
@@ -473,10 +468,6 @@ def _forecast(explanation: Explanation) -> str:
 
 
 def _bowled(explanation: Explanation) -> Json:
-    """Return plain data about a bowled ball.
-
-    The data include the probability that the model had given to the actual outcome.
-    """
     ball, prediction = explanation.ball, explanation.prediction
     expected = next(row for row in prediction.outcomes if row.outcome == prediction.actual)
     fields = ("innings", "index", "label", "batter", "bowler")

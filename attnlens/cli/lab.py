@@ -68,11 +68,7 @@ def add_lab(commands: Commands) -> None:
 
 
 def _add_counts(parser: Parser, *rows: tuple[str, int, str], most: int = MAX_COUNT) -> None:
-    """Add options whose value is a whole number.
-
-    Each row describes one option by a name, the smallest value and the help text. ``most`` is the
-    largest value that these options accept.
-    """
+    """Add options for whole numbers. Each row is a name, the smallest value and the help."""
     for name, least, words in rows:
         parser.option(name, "N", words, type=whole_number(least, most))
 
@@ -344,10 +340,7 @@ def _add_heads(commands: Commands) -> None:
 
 
 def _add_matches(parser: Parser, *, sample: bool = False) -> None:
-    """Add the options of a command that measures a model on matches.
-
-    If ``sample`` is true, also add the options that choose a sample of balls.
-    """
+    """Add the options for measuring a model on matches, or on a ``sample`` of balls."""
     add_shared(parser, "sources", "--model")
     if sample:
         add_shared(parser, "--history", nargs="+")
@@ -493,10 +486,7 @@ def _measure_held_out(
     *,
     digits: int | None = None,
 ) -> int:
-    """Measure the model on held-out matches, and write the result in the format of ``--format``.
-
-    If ``digits`` is given, numbers in JSON are rounded to this number of decimal places.
-    """
+    """Measure the model on held-out matches. JSON numbers are rounded to ``digits`` decimals."""
     from attnlens.cricket.lab.figures import to_json
     from attnlens.cricket.lab.held_out import held_out
     from attnlens.cricket.session import Session

@@ -29,8 +29,7 @@ _KEY_NAMES = ("ATTNLENS_API_KEY", "OPENAI_API_KEY")
 _MAX_TEXT_BYTES = 200_000
 _MAX_DATA_BYTES = 1 << 26
 _LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1")
-"""The addresses that only this machine can reach. If a server uses one of these addresses, the MCP
-SDK rejects requests from web pages."""
+"""The MCP SDK rejects requests from web pages to servers at these addresses."""
 
 
 def add_narrate(commands: Commands) -> None:
@@ -140,10 +139,7 @@ def _run_narrate(options: argparse.Namespace) -> int:
 
 
 def _endpoint_at(url: str, model: str, **patience: float) -> Endpoint:
-    """Return the endpoint of the language model.
-
-    The API key is read from the environment, because other users can see command lines.
-    """
+    """The API key comes from the environment, because other users can see command lines."""
     from attnlens.llm.endpoint import Endpoint
 
     key = next((value for name in _KEY_NAMES if (value := os.environ.get(name, "").strip())), None)
@@ -196,7 +192,6 @@ def _run_check(options: argparse.Namespace) -> int:
 
 
 def _render_check(checked: SpotCheck) -> str:
-    """Format a check as text that lists every statement whose answer is not ``borne out``."""
     good = sum(row.answer == "borne out" for row in checked.statements)
     parts = [
         f"{checked.read} of {len(checked.statements)} statements could be read, {good} borne out"

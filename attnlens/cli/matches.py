@@ -84,10 +84,6 @@ def _run_predict(options: argparse.Namespace) -> int:
 
 
 def _rows(matches: Iterable[Match], session: Session) -> Iterator[Row]:
-    """Yield the rows of every match.
-
-    With ``--history``, the matches are sorted by date, because ratings change with the date.
-    """
     import datetime
 
     if session.history is not None:
@@ -306,9 +302,7 @@ def _run_match(options: argparse.Namespace) -> int:
 def _check(
     matches: Iterator[Match], skipped: list[MatchFileError], options: argparse.Namespace
 ) -> int:
-    """List the suspected errors in each match, and return 1 if a match was refused. For a single
-    match, also list the fields that have no confirmation elsewhere in the file.
-    """
+    """List suspected errors, and return 1 if a match was refused."""
     from attnlens.cricket.match.match import UNWITNESSED
     from attnlens.cricket.match.scan import NO_CLAIM
     from attnlens.render.safe import on_one_line
@@ -361,10 +355,7 @@ def _doubt_data(
     match: str | None = None,
     statement: StatedField | None = None,
 ) -> Json:
-    """Return plain data about a problem: a suspected error, or a file that cannot be read.
-
-    ``statement`` is the field with the suspected error, or ``None`` for other problems.
-    """
+    """Return data about a suspected error or an unreadable file."""
     return {
         **{"file": file, "line": None, "match": match},
         **{name: getattr(problem, name, None) for name in ("innings", "over", "ball")},

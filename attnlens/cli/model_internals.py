@@ -55,7 +55,6 @@ def _add_models_to_page(page: Page, models: Sequence[Json]) -> None:
 
 
 def _model_data(entry: ReferenceModel) -> Json:
-    """Return plain data about a model. The sizes are read from the model's weights."""
     from attnlens.reference.symbolic.equations import sizes_of
 
     sizes = sizes_of(entry.loaded().module)

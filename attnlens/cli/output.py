@@ -25,14 +25,13 @@ _BAD = 2
 
 
 def say(text: str, before: str = "") -> None:
-    """Print one line on stderr, without control characters, which could affect a terminal."""
+    """Print one line on stderr, without control characters."""
     from attnlens.render.safe import on_one_line
 
     _tell(f"{before}attnlens: {on_one_line(text)}\n")
 
 
 def _tell(text: str) -> None:
-    """Write to stderr. Ignore errors, such as a closed stream or a full disk."""
     try:
         print(text, end="", file=sys.stderr, flush=True)
     except OSError:
@@ -46,11 +45,7 @@ def drop(stream: TextIO) -> None:
 
 
 def complain(text: str) -> int:
-    """Print an error as one line on stderr. The line replaces the progress line.
-
-    Returns:
-        the exit status for bad input.
-    """
+    """Replace the progress line by an error message, and return the exit status for bad input."""
     say(text, "\r\x1b[2K" if sys.stderr.isatty() else "")
     return _BAD
 
@@ -65,10 +60,9 @@ def emit(text: str, out: str | None) -> None:
 
 @contextmanager
 def opened(out: str | None, *, utf8: bool = True) -> Iterator[TextIO]:
-    """Yield the output stream of a command.
+    """Yield stdout, or a temporary file that replaces ``out`` if the block raises no error.
 
-    If ``out`` is ``None``, yield stdout (in UTF-8 if ``utf8`` is true). Otherwise yield a temporary
-    file, which replaces ``out`` when the block ends without an error.
+    A file is written in UTF-8. Stdout is set to UTF-8 if ``utf8`` is true.
     """
     if out is None:
         if utf8:
@@ -101,11 +95,10 @@ def report_skipped(skipped: Sequence[MatchFileError]) -> None:
 
 
 def page(out: str | None) -> dict[str, Any]:
-    """Return the width of a page, and whether the page has colours.
+    """Return the width of a page in columns, and whether the page has colours.
 
-    The environment variable ``COLUMNS`` sets the width. Without ``COLUMNS``, a page in the file
-    ``out`` has 100 columns, and a page on a terminal has the terminal's width. A page has colours
-    only on a terminal that supports colours, and only if ``NO_COLOR`` is not set.
+    ``COLUMNS`` sets the width. By default, a file has 100 columns, and stdout has the terminal's
+    width. Only a terminal gets colours, unless ``NO_COLOR`` is set or ``TERM`` is ``dumb``.
     """
     plain = out is not None and "COLUMNS" not in os.environ
     width = _PLAIN_WIDTH if plain else shutil.get_terminal_size((_PLAIN_WIDTH, 24)).columns
@@ -115,7 +108,7 @@ def page(out: str | None) -> dict[str, Any]:
 
 
 def serve_any_terminal() -> None:
-    """Make stdout print a similar ASCII character for each character that stdout cannot encode."""
+    """Replace characters that stdout cannot encode by similar ASCII characters."""
     encoding = (sys.stdout.encoding or "ascii").lower()
     reconfigure = getattr(sys.stdout, "reconfigure", None)
     if reconfigure is not None and not encoding.startswith("utf"):
@@ -145,10 +138,7 @@ def progress_bar(done: int, total: int, counted: str) -> None:
 
 
 def since_now() -> Callable[[str], None]:
-    """Return a function that prints lines on stderr. Unlike a progress line, these lines stay.
-
-    Each line begins with the number of seconds since the call of `since_now`.
-    """
+    """Return a function that prints lines on stderr, each with the seconds since this call."""
     started = time.perf_counter()
 
     def report(text: str) -> None:
@@ -166,10 +156,9 @@ def show(
     """Write the output in the format of ``--format``, and return 0.
 
     Args:
-        data: a function that returns the data for the format ``json``.
-        render: a function that returns the page for the format ``text``. The function receives the
-            result of `page` as keyword arguments.
-        documents: maps every other format to a function that returns the text.
+        data: returns the data for the format ``json``.
+        render: returns the page for the format ``text``, given the result of `page`.
+        documents: for each other format, a function that returns the text.
     """
     if options.format == "text":
         text = render(**page(options.out))
@@ -189,7 +178,7 @@ def show(
 def check_files(options: argparse.Namespace, *more: str) -> None:
     """Check that the output files can be written and are not also inputs of the command.
 
-    The output files are the value of ``--out``, and the values of the options named in ``more``.
+    The output files are the values of ``--out`` and of the options in ``more``.
 
     Raises:
         InputError: as in `check_outputs`.
@@ -217,10 +206,9 @@ def check_outputs(
     """Before the work starts, check that outputs can be written and are not also inputs.
 
     Args:
-        outputs: maps each option to its output file, or to ``None`` if the user did not give the
-            option.
+        outputs: the output file of each option, or ``None`` for an option without a value.
         sources: the match files, folders, zip files and zip members that the command reads.
-        inputs: the other files and folders that the command reads, such as checkpoints.
+        inputs: the other files and folders that the command reads.
 
     Raises:
         InputError: an output file cannot be written, is also an input, or belongs to two options.

@@ -46,14 +46,13 @@ _MODEL_HELP: Final = (
 )
 _FORMATS: Final = ("text", "html", "json", "md")
 _BEGINS: Final = b'{"model":'
-"""The first characters of every line in a file with several audits."""
+"""The start of every line in a file of several audits."""
 
 _MAX_TEXTS_BYTES: Final = 64 << 20
 
 _BASE_MEMORY: Final = 2 << 30
 _MEMORY_PER_BYTE: Final = 12
-"""The number of bytes of memory that a process may use for each byte of the recording. Attention
-weights of 16 bits are converted to 32 bits and copied several times."""
+"""The memory in bytes for each byte of the recording: 16-bit weights become 32-bit copies."""
 _MAX_CPU_SECONDS: Final = 240
 _MAX_SECONDS: Final = 120.0
 
@@ -128,7 +127,6 @@ def _add_path(parser: Parser, **more: Any) -> None:
 
 
 def _layers(text: str) -> list[int]:
-    """Parse a list of layer numbers such as ``2,7-9``."""
     layers: list[int] = []
     for part in text.split(","):
         first, dash, last = part.partition("-")
@@ -156,11 +154,10 @@ def _run_audit(options: argparse.Namespace) -> int:
 def _of_model(
     options: argparse.Namespace, function: Callable[..., Any], **question: Any
 ) -> Iterator[Any]:
-    """Run ``function`` on the model named by the user, and yield each result.
+    """Run ``function`` on the user's model, and yield each result.
 
-    ``function`` is `audited`, `audited_texts` or `recorded`. Model files are not trusted, so
-    ``function`` runs in a separate process. If the user gave ``module:function``, the model is the
-    user's own code, and ``function`` runs in this process.
+    Model files are not trusted, so ``function`` opens them in a separate process. A model given as
+    ``module:function`` is the user's own code, and runs in this process.
     """
     from attnlens.audits.loading import check_model, model_bounds
     from attnlens.child import answers_of_child
@@ -203,7 +200,7 @@ def audited_texts(path: str, texts: list[str], chosen: Json, report: Report) -> 
 
 
 def recorded(path: str, text: str | None, out: str, report: Report) -> None:
-    """Run a model once, and write the recording of this run to ``out``."""
+    """Run a model once, and save the recording to ``out``."""
     from attnlens.audits.inputs import record_input
 
     model, inputs = _model_and_inputs(path, text, report)
@@ -211,10 +208,6 @@ def recorded(path: str, text: str | None, out: str, report: Report) -> None:
 
 
 def _model_and_inputs(path: str, text: str | None, report: Report) -> tuple[ModelSource, Any]:
-    """Return the model and its inputs.
-
-    The input is ``text``, unless ``path`` is ``module:function`` and the function returns inputs.
-    """
     from attnlens.audits.loading import load_model
 
     report("loading the model")
@@ -242,10 +235,7 @@ def _format_of(out: str | None) -> str:
 
 
 def _audit_texts(options: argparse.Namespace) -> int:
-    """Audit the texts one by one, and write each audit as one line of JSON.
-
-    Texts whose audits are already in the output file are skipped.
-    """
+    """Write each audit as one line of JSON, and skip texts that the output file contains."""
     if options.text is not None or options.out is None or options.format not in (None, "json"):
         raise InputError(
             "--texts writes one JSON object per text to a file",
@@ -290,7 +280,6 @@ def _audit_texts(options: argparse.Namespace) -> int:
 
 
 def _append(file: FileIO, line: bytes) -> None:
-    """Write a line at the end of the file. After an error, remove the written part."""
     end, written = file.seek(0, os.SEEK_END), 0
     try:
         while written < len(line):
@@ -301,7 +290,7 @@ def _append(file: FileIO, line: bytes) -> None:
 
 
 def _audits_in(out: str, texts: list[str]) -> tuple[int, int]:
-    """Return the number of complete lines in an output file, and their total length in bytes."""
+    """Return the number of complete lines in an output file, and their length in bytes."""
     if not os.path.exists(out):
         return 0, 0
     with open(out, "rb+") as file:
@@ -352,7 +341,7 @@ def _run_record(options: argparse.Namespace) -> int:
 
 
 def recorded_captured(path: str, out: str, report: Report) -> None:
-    """Compute a recording from captured queries and keys, and write the recording to ``out``."""
+    """Compute a recording from captured queries and keys, and save the recording to ``out``."""
     from attnlens.recording.recording import recording_of_captured
 
     report("reading the queries and keys")
@@ -450,7 +439,7 @@ def rows_of_recording(
 ) -> Json:
     """Return the sites of a recording, and for each chosen query the ``top`` keys by weight.
 
-    By default, each head at the first site has one chosen query: the last query.
+    By default, choose the last query at the first site.
     """
     from attnlens.attention.views import has_weights, rows_data, sites_data, weight_notes
 

@@ -21,7 +21,7 @@ _AGAIN_SECONDS: Final = 0.02
 
 
 class Terminated(KeyboardInterrupt):
-    """The process received the signal ``number``, which asks the process to end."""
+    """The process received the signal ``number`` to end."""
 
     def __init__(self, number: int) -> None:
         super().__init__()
@@ -32,9 +32,9 @@ class Terminated(KeyboardInterrupt):
 def ending_in_order() -> Iterator[None]:
     """Raise `Terminated` in the ``with`` block on a `SIGTERM` or `SIGHUP`.
 
-    The exception lets the command delete its partial files. After the block, the process ends with
-    the same signal, so that the exit status is correct. Signals that the process ignores, such as
-    `SIGHUP` under ``nohup``, stay ignored. A signal that already has a handler keeps its handler.
+    The command can then delete its partial files. After the block, the process ends with the same
+    signal, so that the exit status is correct. Ignored signals, such as `SIGHUP` under ``nohup``,
+    stay ignored. Signals with a handler keep the handler.
     """
     numbers = [getattr(signal, name) for name in _ENDING if hasattr(signal, name)]
     in_main_thread = threading.current_thread() is threading.main_thread()
@@ -61,8 +61,7 @@ def ending_in_order() -> Iterator[None]:
 def end_at_once() -> None:
     """Let `SIGTERM` and `SIGHUP` end the process immediately, which is their default effect.
 
-    Servers call this function, because they have no partial files to delete. Without this call, the
-    exception `Terminated` would print a traceback in an event loop.
+    In a server's event loop, the exception `Terminated` would print a traceback.
     """
     for name in _ENDING:
         number = getattr(signal, name, None)
@@ -75,10 +74,9 @@ def _terminate(number: int, _: FrameType | None) -> NoReturn:
 
 
 def _raise_again(otherwise: Hook) -> Hook:
-    """Return a hook that repeats a signal if Python has dropped the exception for that signal.
+    """Return a hook that repeats a signal whose exception Python dropped.
 
-    Python drops every exception that is raised while an object is freed, even a KeyboardInterrupt.
-    ``otherwise`` is the hook for all other exceptions.
+    Python drops every exception that is raised while an object is freed.
     """
 
     def hook(dropped: UnraisableHookArgs) -> None:
@@ -94,8 +92,8 @@ def _raise_again(otherwise: Hook) -> Hook:
 def _is_unfinished_event_loop(dropped: UnraisableHookArgs) -> bool:
     """Return whether the exception was raised while an asyncio event loop was freed.
 
-    If too many files are open, asyncio raises an `OSError` and leaves an event loop without
-    sockets. The program reports that error. When the loop is freed, Python prints a second error.
+    With too many open files, asyncio raises an `OSError`, and leaves an event loop without sockets.
+    The program reports this error. A second error occurs when the loop is freed.
     """
     return getattr(dropped.object, "__qualname__", "") == "BaseEventLoop.__del__"
 

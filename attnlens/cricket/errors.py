@@ -24,10 +24,7 @@ class MatchFileError(InputError):
 
 
 class ImpossibleMatchError(MatchFileError):
-    """The match cannot have been played as the file describes it.
-
-    ``doubt`` describes the impossible event and its location.
-    """
+    """The match cannot have been played as described. ``doubt`` describes the impossible event."""
 
     def __init__(
         self, doubt: Doubt, *, path: str | PathLike[str] | None = None, line: int | None = None

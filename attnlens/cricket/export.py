@@ -1,7 +1,7 @@
 """Explain every ball of many matches, and write one Parquet file for each match.
 
-Each Parquet file is written completely or not at all. A match whose file already exists is skipped.
-To resume an interrupted run, make the same call again.
+Each file is written completely or not at all. Existing files are skipped, so the same call resumes
+an interrupted run.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 _METADATA_KEY: Final = b"attnlens"
 _IS_DEVICE: Final = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)", re.IGNORECASE)
-"""Windows reserves these names for devices, even if a file extension follows the name."""
+"""Windows reserves these names, with and without a file extension."""
 
 _RESUME: Final = "run the same command again: finished matches are not explained again"
 
@@ -59,9 +59,8 @@ class ExportTask:
     """The model and the options of an export.
 
     Attributes:
-        sha256: the SHA-256 of the checkpoint ``model``. A worker whose checkpoint has a different
-            SHA-256 raises an error.
-        history_digests: for each file in ``history``, the SHA-256; for each folder, the path.
+        sha256: the SHA-256 of the checkpoint ``model``, which every worker checks.
+        history_digests: the SHA-256 of each file and the path of each folder in ``history``.
     """
 
     model: str | None
@@ -92,7 +91,7 @@ class MatchEntry:
 
     @property
     def file_name(self) -> str:
-        """The name of the Parquet file. If the id is not a safe file name, a checksum is added."""
+        """The name of the Parquet file. An unsafe id gets a checksum."""
         name = re.sub(r"[^\w.-]", "_", self.match_id, flags=re.ASCII)[:100].lstrip(".")
         if name != self.match_id or _IS_DEVICE.match(name):
             name += f"-{zlib.crc32(self.match_id.encode()):08x}"
@@ -101,10 +100,7 @@ class MatchEntry:
 
 @dataclass(frozen=True, slots=True)
 class ExportedMatch:
-    """The result for one match.
-
-    ``problem`` says why the match could not be read; ``None`` if the match was read.
-    """
+    """The result for one match. ``problem`` says why the match could not be read."""
 
     entry: MatchEntry
     balls: int = 0
@@ -129,14 +125,11 @@ def export_matches(
 
     Args:
         sources: match files, folders or zips.
-        history: the files of earlier matches. Before a match is explained, the ratings are updated
-            with the earlier matches. A file may be in both ``history`` and ``sources``.
+        history: earlier matches, which update the ratings. The files may also be in ``sources``.
         workers: the number of processes.
-        ray: whether to use Ray. Ray runs on the cluster at ``RAY_ADDRESS``, or on this machine if
-            that variable is not set.
+        ray: whether to use Ray, on the cluster at ``RAY_ADDRESS`` or by default on this machine.
         report: receives progress messages.
-        warn: receives a message for each match that cannot be read, for each history file that
-            cannot be read, and for each repeated match.
+        warn: receives a message for each repeated match, and for each unreadable match or file.
 
     Returns:
         The number of files or matches that could not be read.
@@ -182,7 +175,6 @@ def _task_of(
 
 
 def _check_folder(folder: Path, sources: Sequence[str]) -> None:
-    """Create the folder, or raise an error if one of the ``sources`` contains the folder."""
     real_folder = Path(os.path.realpath(folder))
     for source in map(Path, map(os.path.realpath, sources)):
         if source.is_dir() and real_folder.is_relative_to(source):
@@ -200,11 +192,7 @@ def _check_folder(folder: Path, sources: Sequence[str]) -> None:
 
 @contextmanager
 def _cleared(folder: Path) -> Iterator[None]:
-    """Before and after the block, delete temporary files that killed processes left behind.
-
-    No files are deleted if another process is using the folder, because that process may own the
-    files.
-    """
+    """Delete temporary files of killed processes, unless another process uses the folder."""
 
     def clear() -> None:
         if is_alone():
@@ -254,10 +242,7 @@ def _is_finished(path: Path, task: ExportTask) -> bool:
 def _entries(
     sources: Sequence[str | os.PathLike[str]], problems: list[str], report: Report, warn: Report
 ) -> list[MatchEntry]:
-    """Return the matches, sorted by date.
-
-    If several files contain a match with the same id, only the first of these matches is returned.
-    """
+    """Return the matches by date. Of several matches with the same id, return only the first."""
     entries: dict[str, MatchEntry] = {}
     for source in sources:
         skipped: list[MatchFileError] = []
@@ -368,7 +353,7 @@ _VERDICT_COLUMNS: Final[dict[Verdict | None, str]] = {
 
 
 def schema() -> pyarrow.Schema:
-    """Return the schema of a Parquet file: the names and the types of the columns."""
+    """Return the names and types of the columns of a Parquet file."""
     import pyarrow
 
     text, number, figure = pyarrow.string(), pyarrow.int32(), pyarrow.float64()
@@ -424,7 +409,6 @@ _Submit = Callable[[ExportTask, MatchEntry, Path], "Future[ExportedMatch]"]
 
 @contextmanager
 def _process_pool(workers: int) -> Iterator[_Submit]:
-    """Start a pool of local worker processes, which stop when the current process ends."""
     earlier = set(active_children())
     pool = ProcessPoolExecutor(workers, get_context("spawn"), _begin_worker)
     try:

@@ -37,10 +37,7 @@ _OVER: Final = "2"
 
 
 def sample_match() -> Match:
-    """Return the simulated match that serves as the example in descriptions of models.
-
-    The command `attnlens lab simulate --seed 7` writes this match.
-    """
+    """Return the simulated match for examples, which `attnlens lab simulate --seed 7` writes."""
     match = read_match(Path(__file__).with_name("simulated-7.json"))
     return replace(match, source="simulated with seed 7")
 
@@ -63,12 +60,11 @@ def read_ball(
     """Return the model's input for one ball.
 
     Args:
-        text: the path of a match file. ``None`` means the simulated match.
+        text: the path of a match file, or ``None`` for the simulated match.
         ball: the name of the ball, as in `find_ball`.
 
     Raises:
-        InputError: the file cannot be read, ``ball`` is missing, or the match does not have the
-            ball.
+        InputError: the file cannot be read, ``ball`` is missing, or the match has no such ball.
     """
     session = model.context
     assert isinstance(session, Session)
@@ -96,7 +92,6 @@ def read_ball(
 
 
 def _axes(name: str) -> tuple[str | None, ...]:
-    """Return the names of a tensor's axes."""
     letter, _, kind = name.partition("_")
     if name == "visible":
         return ("batch", "query", "ball")
@@ -131,15 +126,15 @@ def _names(batch: Batch) -> Iterator[str]:
 def read_over(
     model: LoadedModel, text: str | None, *, over: str | None = None, innings: int | None = None
 ) -> ModelInput:
-    """Return the model's input for one over. The input includes the most likely tokens of the over.
+    """Return the model's input for one over, with the most likely tokens of the over.
 
     Args:
-        text: the path of a match file. ``None`` means the simulated match.
+        text: the path of a match file, or ``None`` for the simulated match.
         over: the name of the over, as in `find_over`.
 
     Raises:
-        InputError: the file cannot be read, ``over`` is missing, the match does not have the over,
-            or no ball was bowled before the over.
+        InputError: the file cannot be read, ``over`` is missing, the match has no such over, or no
+            ball was bowled before the over.
     """
     trained = model.context
     assert isinstance(trained, TrainedOvers)

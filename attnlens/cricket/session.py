@@ -1,10 +1,9 @@
-"""Sessions: objects that answer questions about matches and keep the explanations in a cache.
+"""Sessions answer questions about matches, and cache the explanations.
 
-The cache key of an explanation is a digest of all the inputs: the match, the question, the bytes of
-the checkpoint, and the code. A cached explanation is therefore never out of date. If the cache
-folder cannot be used, explanations are computed every time. Cache files that another user could
-have written are not read. To start quickly, the module imports large packages only when they are
-needed.
+The cache key of an explanation is a digest of all its inputs: the match, the question, the bytes of
+the checkpoint, and the code. A cached explanation is therefore never out of date. Without a usable
+cache folder, explanations are computed every time. Files that another user could have written are
+not read. Large packages are imported only when they are needed.
 """
 
 from __future__ import annotations
@@ -69,7 +68,7 @@ def default_folder() -> Path | None:
 
 
 def file_digest(path: str | os.PathLike[str]) -> str | None:
-    """Return the SHA-256 of a file, or ``None`` if it is not a file or cannot be read."""
+    """Return the SHA-256 of a file, or ``None`` if the file cannot be read."""
     try:
         if not os.path.isfile(path):
             return None
@@ -80,10 +79,9 @@ def file_digest(path: str | os.PathLike[str]) -> str | None:
 
 
 def software() -> str:
-    """Return a digest of the code: attnlens's version and files, and torch's and numpy's versions.
+    """Return a digest of attnlens's version and files, and of torch's and numpy's versions.
 
-    The digest covers the name, size and modification time of each file. After an edit of the code,
-    earlier answers are therefore not used. The packages are not imported.
+    The digest covers the name, size and modification time of each file. No package is imported.
     """
     parts = [VERSION]
     root = Path(__file__).resolve().parents[1]
@@ -99,25 +97,21 @@ def software() -> str:
 
 
 def key_of(*parts: object) -> str:
-    """Return a cache key: a digest of the ``repr`` of everything on which an answer depends."""
+    """Return a cache key: a digest of the ``repr`` of each part."""
     return hashlib.sha256("\0".join(map(repr, parts)).encode("utf-8", "replace")).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerCache:
-    """A folder with one compressed text file for each answer.
-
-    Attributes:
-        limit: the largest total size of the files, in bytes.
-    """
+    """A folder with one compressed text file for each answer, and at most ``limit`` bytes."""
 
     folder: Path
     limit: int = _MAX_BYTES
 
     def get(self, key: str) -> str | None:
-        """Return the answer with this key, or ``None`` if there is no file that can be trusted.
+        """Return the answer with this key, or ``None`` if there is no valid file.
 
-        A file is not trusted if it is damaged or if another user could have written it.
+        A file is valid if it is undamaged and no other user could have written it.
         """
         path = self._path(key)
         try:
@@ -136,7 +130,7 @@ class AnswerCache:
         return answer
 
     def put(self, key: str, answer: str) -> None:
-        """Store an answer. Delete the least recently used answers if the limit is exceeded."""
+        """Store an answer, and delete the least recently used answers above the limit."""
         packed = zlib.compress(answer.encode(), 6)
         with suppress(InputError, OSError):
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -172,7 +166,7 @@ class AnswerCache:
 
 
 def _digest(key: str, packed: bytes) -> bytes:
-    """Return a digest of the content and the key. A file that was renamed counts as damaged."""
+    """Return a digest of the content and the key, so that a renamed file counts as damaged."""
     return hashlib.sha256(key.encode() + packed).hexdigest().encode()
 
 
@@ -180,7 +174,7 @@ BallName: TypeAlias = int | str | BallReference
 Changes: TypeAlias = (
     Mapping[int, int | str] | Mapping[str, int | str] | Mapping[int | str, int | str]
 )
-"""A mapping from the names of past balls to their new outcomes."""
+"""Maps the names of past balls to new outcomes."""
 
 _MAX_EXPLANATIONS: Final = 32
 _MAX_DATED_MODELS: Final = 8
@@ -188,18 +182,18 @@ _MAX_SESSIONS: Final = 4
 
 
 class Session:
-    """A session answers questions about matches with one model and an optional history.
+    """A session answers questions about matches with one model.
 
-    If there is a history, the ratings are updated to the date of each match. The model and the
-    history are not read before an answer needs them. The session caches the latest explanations and
-    the latest models with updated ratings. Methods accept a match or the path of a match file.
+    A history updates the ratings to the date of each match. Files are read when an answer needs
+    them. The session caches the latest explanations and the latest models with updated ratings.
+    Methods accept a match or the path of a match file.
 
     Args:
         model: the path of a checkpoint, ``bundled`` (the default) or ``measured``.
-        history: earlier matches that update the ratings: an iterable of matches, or the path of a
-            file, folder or zip that contains matches. The history is read once.
-        overs: the path of the checkpoint that the method `over` uses, or ``cricket`` (the default).
-        cache: a folder in which explanations are cached. Several processes may share the folder.
+        history: earlier matches, or the path of a file, folder or zip that contains matches. The
+            history is read once.
+        overs: the checkpoint for the method `over`: a path or ``cricket`` (the default).
+        cache: a folder for explanations, which several processes may share.
         report: receives progress messages.
         tell: receives a warning if files of the history cannot be read.
 
@@ -272,7 +266,7 @@ class Session:
         batter: str | None = None,
         bowler: str | None = None,
     ) -> tuple[Match, BallReference]:
-        """Return the match and the reference of a ball. A ball not yet bowled is added."""
+        """Return the match and a reference to the ball. An unbowled ball is added to the match."""
         match = self.read(match)
         reference = self.find(match, ball, innings)
         if reference.index > len(innings_numbered(match, reference.innings).deliveries):
@@ -339,11 +333,7 @@ class Session:
         return explanation
 
     def _key(self, *question: object) -> str | None:
-        """Return a cache key, or ``None`` if the explanation must not be cached.
-
-        The key depends on the content of the match. The path of the file has no effect, because
-        several files may contain the same match.
-        """
+        """Return a cache key, or ``None`` if the explanation must not be cached."""
         from attnlens.cricket.predictor.calibration import SUFFIX, named_checkpoint
 
         path = None if self.history is None else self.history.path
@@ -414,7 +404,7 @@ class Session:
         """Return the story of a match; see `attnlens.story`.
 
         Args:
-            report: called with the number of tested balls and the total number of balls to test.
+            report: receives the number of tested balls and the number of balls to test.
         """
         from attnlens.cricket.story import tell
 
@@ -430,10 +420,7 @@ class Session:
     def decisive_ball(
         self, match: Match | File, innings: int | None = None
     ) -> tuple[BallReference, str]:
-        """Return the ball that changed the win probability most, and a sentence about the choice.
-
-        See `attnlens.cricket.story.decisive_ball`.
-        """
+        """Return the decisive ball and a sentence; see `attnlens.cricket.story.decisive_ball`."""
         from attnlens.cricket.story import decisive_ball
 
         match = self.read(match)
@@ -462,7 +449,7 @@ _lock = threading.Lock()
 def _session(
     model: File | None, history: Iterable[Match] | None = None, overs: File | None = None
 ) -> Session:
-    """Return a session with this model and history. An earlier session is reused if possible."""
+    """Return an earlier session with this model and history, or a new session."""
     new = Session(model, overs=overs)
     with _lock:
         past = [session for session in _sessions if _has_history(session, history)]
@@ -500,18 +487,15 @@ def explain(
         ball: the position in the innings from 1 (wides and no-balls count), ``"last"``, ``"next"``,
             a label such as ``"7.4"``, or any other form that `find_ball` accepts. The default is
             the ball that changed the win probability most.
-        innings: the innings, counted from 1. By default, the innings is read from the name of the
-            ball, such as ``"2:47"``. If the name contains no innings, the default is the last
-            innings for ``"next"``, and the first innings for every other name.
+        innings: the innings, counted from 1. A name such as ``"2:47"`` contains the innings.
+            Otherwise, the default is the last innings for ``"next"``, and the first innings for
+            every other name.
         model: the path of a checkpoint, ``bundled`` (the default) or ``measured``.
-        evidence: whether to run the interventions. Without interventions, attention is shown but
-            not tested.
+        evidence: whether to run the interventions, which test the claims.
         history: earlier matches, which update the ratings to the date of the match.
         outcome: the outcome whose probability is explained, such as ``"4"``.
-        batter: the player who faces the ball ``"next"``. Required if the last ball does not
-            determine the batter.
-        bowler: the player who bowls the ball ``"next"``. Required if the last ball does not
-            determine the bowler.
+        batter: the batter for ``"next"``, required if the last ball does not determine the batter.
+        bowler: the bowler for ``"next"``, required if the last ball does not determine the bowler.
 
     Raises:
         AttnlensError: the file, the ball or the checkpoint cannot be used.
@@ -553,8 +537,7 @@ def story(
         match: as in `explain`.
         model: as in `explain`.
         history: as in `explain`.
-        evidence: whether to test the claims about the turning points and about the most surprising
-            balls.
+        evidence: whether to test the claims about turning points and surprising balls.
 
     Raises:
         AttnlensError: the file or the checkpoint cannot be used.
@@ -620,12 +603,11 @@ def next_over(
             second innings.
         model: the path of an encoder-decoder's checkpoint, or ``cricket`` (the default).
         samples: the number of overs to sample for the distribution of runs and wickets.
-        temperature: the temperature at which the tokens of the over are sampled.
-        top_k: each token is sampled from the ``top_k`` most likely tokens. If neither
-            ``temperature`` nor ``top_k`` is given, the most likely token is chosen at each step.
+        temperature: the temperature at which tokens are sampled.
+        top_k: the number of most likely tokens to sample from. Without ``temperature`` and
+            ``top_k``, the most likely token is chosen at each step.
         seed: the seed of all random numbers.
-        evidence: whether to run the interventions. Without interventions, attention is shown but
-            not tested.
+        evidence: whether to run the interventions, which test the attention.
 
     Raises:
         AttnlensError: the file, the over or the checkpoint cannot be used.

@@ -1,7 +1,7 @@
 """Build the story of a match: forecast each innings in one pass, and test claims about a few balls.
 
-Every expected figure is a sum or a difference of values that are forecast for single balls. The
-story states a reason only if a test supports the claim, as in `attnlens.cricket.explain`.
+Expected figures are sums or differences of forecasts for single balls. The story states a reason
+only if a test supports the claim, as in `attnlens.cricket.explain`.
 """
 
 from __future__ import annotations
@@ -58,13 +58,10 @@ from attnlens.render.numbers import percent_seen, rounded
 
 
 def event_of(innings: Innings, ball: Delivery, balls_left: int | None) -> str:
-    """Describe a ball in words.
-
-    Examples: ``Khan hit Nabi for six with 44 needed from 34`` and ``Khan (24) c Smith b Nabi at
-    60/2``.
+    """Describe a ball, such as ``Khan hit Nabi for six with 44 needed from 34``.
 
     Args:
-        balls_left: the number of legal balls left, which is used only in a chase.
+        balls_left: the number of legal balls left in a chase.
     """
     out = next((wicket for wicket in ball.wickets if wicket.counts), None)
     if out is not None:
@@ -95,16 +92,14 @@ def odds_of(explanation: Explanation, outcome: Outcome) -> str:
 
 MAX_TURNS: Final = 8
 MIN_SWING: Final = 0.1
-"""The smallest change of the win probability that makes a ball a turning point."""
+"""The smallest change of the win probability at a turning point."""
 
 _MIN_SHARE_OF_SWING: Final = 0.05
-"""A claim is a reason for a swing only if hiding the claim's balls changes the probability of the
-actual outcome by at least this amount.
-"""
+"""The smallest effect on the actual outcome's probability that can be a reason for a swing."""
 
 _MIN_MOVED_POINTS: Final = 0.05
 _SURPRISES: Final = (4, 8)
-"""The numbers of surprising balls in a story with turning points and in a story without them."""
+"""The number of surprising balls: in a story with turning points, in a story without them."""
 
 Explain: TypeAlias = Callable[[BallReference, Outcome], Explanation]
 Report: TypeAlias = Callable[[int, int], None]
@@ -116,7 +111,7 @@ class Bowled:
 
     Attributes:
         chance: the predicted probability of the actual outcome.
-        sign: 1 if the team whose win probability is given bats, -1 if this team bowls.
+        sign: 1 if the win probability is the batting team's, -1 if it is the bowling team's.
     """
 
     innings: Innings
@@ -152,10 +147,9 @@ def tell(
     """Return the story of a match.
 
     Args:
-        explain: a function that explains the probability of one outcome of a ball. The function
-            must use ``predictor``.
+        explain: a function that explains one outcome of a ball with ``predictor``.
         history: whether the predictor's ratings were computed for the date of the match.
-        report: called with the number of tested balls and the total number of balls to test.
+        report: receives the number of tested balls and the number of balls to test.
     """
     sides = [side for side in forecast_innings(match, predictor) if not side.innings.super_over]
     team, balls = _team_and_balls(match, sides)
@@ -222,14 +216,14 @@ def _team(match: Match) -> str:
 
 
 def _is_short(match: Match, innings: Innings) -> bool:
-    """Return whether the accuracy of forecasts was evaluated for innings of this length."""
+    """Return whether forecasts were evaluated for innings of this length."""
     return 0 < (quota_of(match, innings) or 0) <= LONGEST
 
 
 def _team_and_balls(
     match: Match, sides: Sequence[InningsForecast]
 ) -> tuple[str | None, list[Bowled]]:
-    """Return the team whose win probability is given (``None`` if unknown), and all balls."""
+    """Return the team for the win probabilities (``None`` if unknown), and all balls."""
     team = _team(match) if any(side.winning is not None for side in sides) else None
     return team, [ball for side in sides for ball in _bowled(match, side, team)]
 
@@ -262,10 +256,10 @@ def decisive_ball(
 ) -> tuple[BallReference, str]:
     """Return the ball that changed the win probability most, and a sentence about the choice.
 
-    If no win probability is known, the least expected ball is returned.
+    If no win probability is known, return the least expected ball.
 
     Args:
-        innings: the number of the innings to search, from 1; ``None`` for all innings.
+        innings: the innings to search, counted from 1; ``None`` for all innings.
 
     Raises:
         BallNotFoundError: no ball was bowled in the innings.
@@ -291,7 +285,7 @@ def decisive_ball(
 
 
 def surprises(balls: Iterable[Bowled], max_balls: int) -> list[Bowled]:
-    """Return the least expected dots, singles, fours, sixes and wickets. Least likely first."""
+    """Return the least expected dots, singles, fours, sixes and wickets, the least likely first."""
     return sorted((b for b in balls if b.outcome in TALKED_OF), key=lambda b: b.chance)[:max_balls]
 
 
@@ -316,7 +310,6 @@ def _moment(bowled: Bowled, explanation: Explanation) -> types.Moment:
 
 
 def _explains_the_swing(explanation: Explanation, index: int, bowled: Bowled) -> bool:
-    """Return whether hiding the claim's balls clearly changes the actual outcome's probability."""
     if bowled.win is None:
         return True
     change = explanation.evidence[index].top_change
@@ -331,7 +324,6 @@ def _expected_points(explanation: Explanation, bowled: Bowled) -> float | None:
 
 
 def _moved_by(explanation: Explanation, bowled: Bowled) -> tuple[types.MovedBy, ...]:
-    """Return the contribution of each group of inputs to the expected win probability."""
     win = explanation.win_probability
     if bowled.win is None or win is None:
         return ()
@@ -349,7 +341,6 @@ def _moved_by(explanation: Explanation, bowled: Bowled) -> tuple[types.MovedBy, 
 
 
 def _verdict(explanation: Explanation) -> Verdict | None:
-    """Return one verdict for all claims: ``supported`` if any claim is supported."""
     if supported(explanation):
         return "supported"
     if model_claims(explanation):
@@ -393,9 +384,7 @@ _EXPECTED: Final[Mapping[TotalsBy, tuple[Floats, float]]] = {
     "bowler": (RUNS * [outcome != "bye" for outcome in OUTCOMES], BOWLERS_SHARE_OF_WICKETS),
     "over": (RUNS, 1.0),
 }
-"""For tallies of batters, bowlers and overs: the runs that each outcome counts (in the order of
-`OUTCOMES`), and the fraction of wickets that are counted.
-"""
+"""For each tally: the counted runs of each outcome, and the fraction of wickets that is counted."""
 
 
 def _expected(sides: Sequence[InningsForecast]) -> types.Expected:
@@ -500,7 +489,7 @@ def _untold(
 
 
 def _unseen_players(sides: Sequence[InningsForecast]) -> tuple[int, int]:
-    """Return the number of players without a rating in any role, and the number of all players."""
+    """Return the number of players without any rating, and the number of all players."""
     rated: dict[str, bool] = {}
     for side in sides:
         for row, ball in enumerate(side.innings.deliveries):

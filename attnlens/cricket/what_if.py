@@ -72,7 +72,7 @@ PLAIN: Final[dict[str, tuple[int, dict[str, int]]]] = {
     "nb": (0, {"noballs": 1}),
     "bye": (0, {"legbyes": 1}),
 }
-"""The runs off the bat and the extras that a ball gets if it is changed to an outcome."""
+"""The runs off the bat and the extras for each new outcome of a ball."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +90,8 @@ def change_balls(
 
     Args:
         number, index: the innings and the position of the predicted ball, both counted from 1.
-        outcomes: pairs of a past ball's name and the new outcome. The name ``last`` means the ball
-            before the predicted ball.
+        outcomes: pairs of a past ball's name and the new outcome. ``last`` is the ball before the
+            predicted ball.
 
     Raises:
         InputError: an outcome does not exist, a ball was not bowled before the predicted ball, or
@@ -156,13 +156,13 @@ def _outcome(written: str, name: str) -> str:
 
 
 def with_outcome(ball: Delivery, outcome: str, *, free_hit: bool = False) -> Delivery:
-    """Return the ball with a new outcome, and with the runs that `PLAIN` contains for this outcome.
+    """Return the ball with a new outcome and the runs of this outcome in `PLAIN`.
 
     A ball that already has the outcome is returned unchanged. Penalty runs, retirements and the
     score before the ball are kept.
 
     Args:
-        free_hit: whether the ball is a free hit. A new wicket on a free hit is a run out.
+        free_hit: whether the ball is a free hit, on which a new wicket is a run out.
     """
     if ball.outcome == outcome:
         return ball
@@ -188,9 +188,8 @@ def with_outcome(ball: Delivery, outcome: str, *, free_hit: bool = False) -> Del
 def disturbs(ball: ChangedBall, current: Delivery) -> bool:
     """Return whether a change contradicts the recorded balls after the changed ball.
 
-    A contradiction means that other batters would have faced these balls, or that a completed over
-    would have had a different number of balls. A change of the last ball before ``current`` may
-    change the batters, because `crease_after` chooses the batters for ``current``.
+    A change contradicts these balls if it changes their batters or the length of a completed over.
+    The last ball before ``current`` may change the batters; see `crease_after`.
     """
     before, after = ball.before, ball.after
     if before.is_legal != after.is_legal and before.over != current.over:
@@ -293,10 +292,7 @@ def _until(innings: Innings, index: int) -> Innings:
 _NEW_BATTER: Final = "a new batter"
 _UNNAMED_BOWLER: Final = "an unnamed bowler"
 _UNNAMED: Final = {_NEW_BATTER: "unnamed_batter", _UNNAMED_BOWLER: "unnamed_bowler"}
-"""The flag for each placeholder. A placeholder stands for a player whom the file does not name.
-
-The model treats a placeholder as a player without a record.
-"""
+"""The flag for each placeholder, which stands for a player whom the file does not name."""
 
 _BOWLERS_SHARE: Final = 5
 """A bowler may bowl at most one fifth of the overs of an innings."""
@@ -401,7 +397,7 @@ def what_if(
         history: whether the predictor's ratings were computed for the date of the match.
 
     Raises:
-        InputError: a name, an outcome or a change is not possible. The message gives the reason.
+        InputError: a name, an outcome or a change is not possible.
     """
     match = with_unbowled(match, reference)
     balls = change_balls(match, reference.innings, reference.index, question.balls)
@@ -435,8 +431,7 @@ def _outcome_change(outcome: Outcome, before: float, after: float) -> OutcomeCha
 def with_unbowled(match: Match, reference: BallReference) -> Match:
     """Return the match, with the next ball added if ``reference`` refers to it.
 
-    The file does not determine a new batter or the bowler of a new over. A placeholder without a
-    record stands for each of these players. The question may name the player.
+    Placeholders without a record stand for a new batter and for the bowler of a new over.
     """
     innings = innings_numbered(match, reference.innings)
     if reference.index <= len(innings.deliveries):
@@ -519,11 +514,7 @@ def _players(
 def _facing(
     player: Player, crease: Crease, striker: Player, other: Player
 ) -> tuple[Player, Player]:
-    """Return the striker and the non-striker after ``player`` becomes the batter.
-
-    Raises:
-        InputError: a wicket fell, and the player is out or already at the crease.
-    """
+    """Return the striker and the non-striker after ``player`` becomes the batter."""
     if crease.out is not None:
         stays = crease.striker or crease.other
         if player.key in (crease.out.key, stays and stays.key):
@@ -560,10 +551,7 @@ def _probabilities(predictor: TrainedPredictor, window: BallWindow) -> Floats:
 
 
 def narrate_what_if(answer: WhatIf) -> tuple[Sentence, ...]:
-    """Write up to three sentences about an answer. The answer's ``narrative`` is not used.
-
-    Each sentence lists its facts in reading order. Every number and name belongs to a fact.
-    """
+    """Write up to three sentences about an answer, each with its facts in reading order."""
     if not answer.effect_nats and not any(change.differs for change in answer.changes):
         text = "The question changes nothing, so the two forecasts are the same."
         return (sentence(answer, text),)
@@ -580,7 +568,6 @@ def narrate_what_if(answer: WhatIf) -> tuple[Sentence, ...]:
 
 
 def _changes(answer: WhatIf) -> str:
-    """Return one clause for each difference. If nothing differs, list the requested changes."""
     text = ""
     alike = not any(change.differs for change in answer.changes)
     faced = [change.before for change in answer.changes if change.kind == "batter"]
@@ -597,7 +584,6 @@ def _changes(answer: WhatIf) -> str:
 
 
 def _moved(answer: WhatIf, index: int) -> str:
-    """Describe the change of an outcome's probability, with as few decimals as possible."""
     pointer = f"/outcomes/{index}"
     outcome = f"the probability of [{pointer}/outcome outcome]"
     before, after = quote_change(answer, f"{pointer}/before", f"{pointer}/after")

@@ -1,12 +1,11 @@
-"""A claim, and the null distribution against which the claim is tested.
+"""Claims about a prediction, and the null distributions that test the claims.
 
-A claim says that some items mattered to a prediction, or that a head's attention to these items
-mattered. An item is something that a model can attend to, such as a word or a frame. A claim is
-tested by hiding its items from the whole model or from a single head.
+A claim says that some items, such as words or frames, mattered to a prediction. A claim about a
+head says that the head's attention to the items mattered. The test hides the items from the whole
+model or from the head.
 
-The null distribution contains the summed effects of control sets, which are other sets of the same
-size. Under the null hypothesis, the claim's items are also a random set. All ranks of the claim's
-sum among the control sums are then equally likely, so the p-value is exact.
+The null distribution contains the summed effects of control sets, which have the same size. Under
+the null hypothesis, the claim's items are a random set, so the p-value is exact.
 """
 
 from __future__ import annotations
@@ -32,12 +31,12 @@ N_DRAWS: Final = 3999
 
 MAX_ENUMERATED_SETS: Final = 2000
 _TIE: Final = 1e-9
-"""Sums count as equal if they differ by less than this fraction of the largest sum."""
+"""The tolerance for equal sums, as a fraction of the largest sum."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """All sets of ``size`` items that can be drawn from the candidate items in ``window``."""
+    """All sets of ``size`` items from ``window``."""
 
     window: tuple[int, ...]
     size: int
@@ -48,16 +47,12 @@ class Pool:
         return math.comb(len(self.window), self.size)
 
     def seed(self, seed: int) -> tuple[int, int]:
-        """Return a seed for random draws: ``seed`` and a hash of the window and the set size.
-
-        The hash is computed from the items' numbers, not from their names. Renaming items therefore
-        does not change any p-value.
-        """
+        """Return a seed for random draws, computed from ``seed``, the window and the set size."""
         numbers = np.array([1, len(self.window), self.size, *self.window], "<i8")
         return int(seed), zlib.crc32(numbers.tobytes())
 
     def best_set(self, statistics: Mapping[int, float]) -> tuple[int, ...]:
-        """Return the set whose items have the largest sum of statistics."""
+        """Return the set with the largest sum of statistics."""
         ranked = sorted(self.window, key=statistics.__getitem__, reverse=True)
         return tuple(ranked[: self.size])
 
@@ -77,7 +72,6 @@ class Pool:
         return NullDistribution(values[self._draws(generator, N_DRAWS)].sum(1), exhaustive=False)
 
     def _draws(self, generator: np.random.Generator, sets: int) -> Integers:
-        """Return random distinct positions in the window for each set, ``(sets, size)``."""
         every = np.tile(np.arange(len(self.window)), (sets, 1))
         return generator.permuted(every, axis=1)[:, : self.size]
 
@@ -86,8 +80,8 @@ class Pool:
 class NullDistribution:
     """The statistics of the control sets, ``(set,)``.
 
-    If ``exhaustive`` is true, ``values`` contains the statistics of all possible sets, including
-    the claim's own set. If ``exhaustive`` is false, the sets were drawn at random.
+    If ``exhaustive`` is true, all possible sets are included, even the claim's own set. If
+    ``exhaustive`` is false, the sets were drawn at random.
     """
 
     values: Floats
@@ -100,8 +94,7 @@ class NullDistribution:
     def p_high(self, statistic: float) -> float:
         """Return the one-sided p-value: the share of ``values`` that are at least ``statistic``.
 
-        If all sets were enumerated, the p-value is exactly this share. If the sets were drawn at
-        random, the p-value is ``(1 + #{value >= statistic}) / (draws + 1)``.
+        For random sets, the p-value is ``(1 + #{value >= statistic}) / (draws + 1)``.
 
         Reference:
             Phipson & Smyth 2010, "Permutation P-values Should Never Be Zero".
@@ -119,25 +112,21 @@ class NullDistribution:
 
 @dataclass(frozen=True, eq=False)
 class ReferenceDistribution:
-    """The distribution of standardised effects, each from hiding a single item of another input.
+    """The distribution of the standardised effects of single items in other inputs.
 
-    ``values`` contains the quantiles at the levels in ``levels``. Both arrays have the shape
-    ``(level,)`` and are increasing.
+    ``values`` contains the quantiles at ``levels``. Both arrays have the shape ``(level,)`` and increase.
     """
 
     values: Floats
     levels: Floats
 
     def p_high(self, statistic: float) -> float:
-        """Return the share of reference items with an effect of at least ``statistic``.
-
-        The result is at least ``1 - levels[-1]``.
-        """
+        """Return the share of effects ``>= statistic``. The minimum is ``1 - levels[-1]``."""
         below = np.interp(statistic, self.values, self.levels)
         return float(np.clip(1 - below, 1 - self.levels[-1], 1.0))
 
     def p_low(self, statistic: float) -> float:
-        """Return the share of reference items with an effect of at most ``statistic``."""
+        """Return the share of effects ``<= statistic``."""
         return self.mirrored().p_high(-statistic)
 
     def mirrored(self) -> ReferenceDistribution:
@@ -145,17 +134,15 @@ class ReferenceDistribution:
         return ReferenceDistribution(-self.values[::-1], 1 - self.levels[::-1])
 
     def rarity(self, statistic: float) -> float:
-        """Return the share of reference items whose absolute effect is ``|statistic|`` or more."""
+        """Return the share of effects with an absolute value of at least ``|statistic|``."""
         size = abs(statistic)
         return min(1.0, self.p_high(size) + self.p_low(-size))
 
 
 ItemSets = Sequence[tuple[int, ...]]
 Predict = Callable[[NDArray[np.bool_]], Floats]
-"""A function that receives masks ``(mask, item)`` and returns probabilities ``(mask, outcome)``.
-
-A mask is true where an item is visible.
-"""
+"""A function from masks ``(mask, item)`` to probabilities ``(mask, outcome)``. A mask is true where
+an item is visible."""
 
 MODEL: Final = "model"
 """The site of claims about the whole model. Every other site is the name of a head."""
@@ -166,7 +153,7 @@ _ROUNDING: Final = 1e-3
 def check_probabilities(
     predict: Predict, masks: NDArray[np.bool_], outcomes: int | None = None
 ) -> Floats:
-    """Compute and check the model's probabilities for each mask, ``(mask, outcome)``.
+    """Compute and check the model's probabilities, ``(mask, outcome)``.
 
     Raises:
         InputError: the model did not return one row of probabilities for each mask.
@@ -192,21 +179,19 @@ def check_probabilities(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """A statement derived from attention, and the items that are hidden to test the statement.
+    """A statement derived from attention, and the items to hide.
 
     Attributes:
         text: the statement.
         removed: the items to hide.
-        window: the items from which ``removed`` could have been chosen.
+        window: the items from which control sets are drawn.
         beyond: columns of `attnlens.evidence.trial.Trial.structure`, such as the distance. The test
-            first subtracts the part of the effects that these columns explain.
-        raises: the outcomes (columns) that the items make more likely, according to ``text``; empty
-            if ``text`` does not mention outcomes.
-        lift: the mean weight of the items divided by the mean weight of all items; ``None`` if
-            ``text`` does not say that a head attended to the items. If the lift is below
-            `MIN_LIFT`, the claim is not tested.
-        first: whether the claim is tested before the other claims of its family. The significance
-            level of this first test is `FIRST_LEVEL`.
+            subtracts the influence of these columns from the effects.
+        raises: the outcomes (columns) that the items make more likely; empty if ``text`` names
+            none.
+        lift: the items' mean weight, divided by the mean weight of all items; ``None`` if ``text``
+            does not mention attention. The claim is not tested if the lift is below `MIN_LIFT`.
+        first: whether the claim is tested first in its family, at the level `FIRST_LEVEL`.
         site: where the items are hidden: `MODEL`, or the name of a head.
     """
 
@@ -221,22 +206,19 @@ class Claim:
 
     @property
     def family(self) -> str:
-        """The name of the family of claims whose p-values are corrected together.
-
-        A claim without a window belongs to the family ``"known"``.
-        """
+        """The name of the family; p-values are corrected together within a family."""
         if not self.window:
             return "known"
         return "model" if self.site == MODEL else "head"
 
     @property
     def pool(self) -> Pool:
-        """The control sets: all sets in the window with the same number of items as ``removed``."""
+        """The possible control sets."""
         return Pool(self.window, len(self.removed))
 
     @property
     def even(self) -> bool:
-        """Whether the claim is not tested because its lift is below `MIN_LIFT`."""
+        """Whether the lift is too low for a test."""
         return self.lift is not None and self.lift < MIN_LIFT
 
 
@@ -248,11 +230,10 @@ class AblationSite:
     """A place where items can be hidden: the whole model, or one head.
 
     Attributes:
-        predict: a function from masks to probabilities (see `Predict`).
         items: the items, in the order of the masks' columns.
-        translate: a function that replaces a claim's items with the items of this site; None if the
-            site and the model have the same items.
-        outcomes: the number of outcomes; None if it is not known.
+        translate: converts a claim to the items of this site; None if the site has the model's
+            items.
+        outcomes: the number of outcomes; None if unknown.
     """
 
     predict: Predict
@@ -261,7 +242,7 @@ class AblationSite:
     outcomes: int | None = None
 
     def probs_without(self, sets: ItemSets) -> Floats:
-        """Hide each set of items separately, and return the probabilities, ``(set, outcome)``."""
+        """Return the probabilities with each set of items hidden, ``(set, outcome)``."""
         column = {item: number for number, item in enumerate(self.items)}
         masks = np.ones((len(sets), len(self.items)), bool)
         rows = np.repeat(np.arange(len(sets)), [len(items) for items in sets])
@@ -273,9 +254,8 @@ class AblationSite:
 class LeaveOneOut:
     """The results of hiding each item alone.
 
-    ``full`` contains the probabilities with nothing hidden, ``(outcome,)``. ``loo_probs`` maps each
-    item to the probabilities without the item. ``effects`` maps each item to the effect of hiding
-    the item, in nats.
+    ``full`` contains the probabilities with nothing hidden, ``(outcome,)``. ``loo_probs`` contains
+    the probabilities without each item. ``effects`` contains the effect of each item, in nats.
     """
 
     full: Floats
@@ -289,32 +269,26 @@ class ClaimTest(Generic[C]):
 
     Attributes:
         full: the probabilities with nothing hidden, ``(outcome,)``.
-        probabilities: the probabilities with all items of the claim hidden, ``(outcome,)``.
+        probabilities: the probabilities with the claim's items hidden, ``(outcome,)``.
         effect: the effect of hiding the items together, in nats.
-        singles: the effect of hiding each item alone, in the order of ``claim.removed``. Each
-            effect is a decrease of the explained outcome's log-odds. A positive effect means that
-            the item raises the outcome's probability. If there is no explained outcome, the effects
-            are in nats.
-        share: the effect of hiding the items from the head, as a fraction of the effect of hiding
-            them from the whole model; at most 1, and ``None`` for a claim about the model.
-        null_effects: the summed effects of the control sets in nats; empty if the claim is not
-            tested.
-        statistic: the sum of `attnlens.evidence.trial.Trial.item_statistics` over the claim's
-            items.
+        singles: the effect of hiding each item alone, in the order of ``claim.removed``. The unit
+            is the decrease of the explained outcome's log-odds, or nats if no outcome is explained.
+        share: the head's effect divided by the whole model's effect, from 0 to 1; ``None`` for a
+            claim about the model.
+        null_effects: the summed effects of the control sets, in nats; empty if not tested.
+        statistic: the sum of `attnlens.evidence.trial.Trial.item_statistics` over the items.
         null_statistics: the statistic of each control set.
-        p: the one-sided p-value for a large statistic; ``None`` if the claim is not tested.
-        p_low: the one-sided p-value for a small statistic.
-        p_best: the p-value of the best set, which is the set of the same size with the largest
-            statistic.
-        best_matters: whether hiding the best set has a noticeable effect in the claimed direction.
-        untested: the judgement of a claim that is not tested; ``None`` for a tested claim.
+        p: the one-sided p-value for a large statistic; ``None`` if not tested.
+        p_low: the one-sided p-value for a small statistic; 1 if not tested.
+        p_best: the p-value of the best set, which has the largest statistic.
+        best_matters: whether the best set has a noticeable effect in the claimed direction.
+        untested: the judgement of an untested claim; ``None`` for a tested claim.
         removed: the hidden items, as item numbers of the claim's site.
-        q: the p-value, corrected for the number of claims in the family.
-        outcomes_replaced: a second test of the claim; ``None`` if there was no second test. In the
-            second test, the items stay visible, but expected outcomes replace the items' recorded
-            outcomes.
-        control_probs: the probabilities with one of ``control_sets`` hidden, ``(set, outcome)``;
-            ``None`` if not requested.
+        q: the p-value, corrected for multiple tests in the family.
+        outcomes_replaced: the result of a second test, or ``None``. In the second test, expected
+            outcomes replace the recorded outcomes of the items.
+        control_probs: the probabilities with each control set hidden, ``(set, outcome)``; ``None``
+            if not requested.
     """
 
     claim: C
@@ -344,10 +318,7 @@ class ClaimTest(Generic[C]):
         return 100 * (self.probabilities - self.full)
 
     def log_odds_change(self, outcomes: Sequence[int]) -> float:
-        """Return the decrease of the log-odds of ``outcomes`` when the items are hidden.
-
-        A positive value means that the items raise the probability of these outcomes.
-        """
+        """Return the decrease of the log-odds of ``outcomes`` when the items are hidden."""
         return float(log_odds(self.full, outcomes) - log_odds(self.probabilities, outcomes))
 
     @property
@@ -360,7 +331,7 @@ class ClaimTest(Generic[C]):
 
     @property
     def verdict(self) -> Verdict | None:
-        """The verdict; ``None`` if the claim has not been judged."""
+        """The verdict; ``None`` if the claim is not judged."""
         return self.judgement.verdict
 
     @property

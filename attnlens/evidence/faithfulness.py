@@ -1,11 +1,10 @@
 """Measures of how faithful an attribution is: removal metrics, correlations and controls.
 
-The model is given as a function ``predict(masks)`` that returns probabilities ``(mask, class)``. A
-part is visible to the model if the mask is true for the part. ``y`` is the log-odds of the class
-that is most likely when all parts are visible.
+The model is a function ``predict(masks)`` that returns probabilities ``(mask, class)``. A mask is
+true where a part is visible. ``y`` is the log-odds of the explained class.
 
-Each removal metric is computed twice: once from log-odds, and once in nats from ``KL(full ‖
-remaining parts)``. In nats, effects of opposite sign do not cancel each other.
+Each removal metric is computed from log-odds and, in nats, from ``KL(full ‖ remaining parts)``. In
+nats, effects of opposite sign do not cancel each other.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from attnlens.files import Flags, Floats, Integers
 Predict = Callable[[Flags], Floats]
 
 SIZES: Final[tuple[int, ...]] = (1, 2, 4, 8, 16)
-"""The numbers of parts that comprehensiveness removes and that sufficiency keeps."""
+"""The numbers of parts to remove (comprehensiveness) or to keep (sufficiency)."""
 
 _CURVE_STEPS: Final = 20
 CONTROLS: Final = 20
@@ -44,11 +43,11 @@ HIGH_IS_FAITHFUL: Final[dict[str, bool]] = {
     "insertion_auc_kl": False,
     "sign_violation_rate": False,
 }
-"""Maps each metric of `removal_figures` to whether a high value means a faithful attribution."""
+"""For each metric, whether a high value means a faithful attribution."""
 
 
 def ranks(values: Floats) -> Floats:
-    """Return ranks from 1 along the last axis. Tied values get the mean of their ranks."""
+    """Return ranks from 1 along the last axis. Ties get the mean of their ranks."""
     flat = np.asarray(values, dtype=float).reshape(-1, np.shape(values)[-1])
     ranked = np.empty_like(flat)
     for row, vector in enumerate(flat):
@@ -65,10 +64,7 @@ def _correlation(floats: Floats, other: Floats) -> float:
 
 
 def spearman(scores: Floats, effects: Floats) -> float:
-    """Return the rank correlation of two vectors.
-
-    The result is 0 if a vector is constant or has fewer than 2 entries.
-    """
+    """Return the rank correlation, or 0 if a vector is constant or has fewer than 2 entries."""
     if len(scores) < 2:
         return 0.0
     return _correlation(ranks(scores), ranks(effects))
@@ -77,11 +73,10 @@ def spearman(scores: Floats, effects: Floats) -> float:
 def partial_spearman(scores: Floats, effects: Floats, floats: Floats) -> float:
     """Return the rank correlation of two vectors, controlling for other variables.
 
-    The result is 0 if the other variables alone determine the ranks of either vector.
+    The result is 0 if the other variables determine the ranks of either vector.
 
     Args:
-        floats: the other variables, ``(n,)`` or ``(vectors, n)``. Only the ranks of these values
-            are used.
+        floats: the other variables, ``(n,)`` or ``(vectors, n)``; only their ranks are used.
     """
     if len(scores) < 2:
         return 0.0
@@ -95,7 +90,7 @@ def partial_spearman(scores: Floats, effects: Floats, floats: Floats) -> float:
 
 
 def auc(scores: Floats, positive: Flags) -> float | None:
-    """Return the area under the ROC curve; ``None`` if all items are positive or all are negative.
+    """Return the area under the ROC curve; ``None`` if all items have the same class.
 
     Reference:
         Mann & Whitney 1947; Hanley & McNeil 1982.
@@ -109,15 +104,14 @@ def auc(scores: Floats, positive: Flags) -> float | None:
 
 
 def matched_auc(scores: Floats, positive: Flags, groups: Integers | None = None) -> float | None:
-    """Compare each positive item with nearby decoys, and return the mean `auc` of the comparisons.
+    """Return the mean `auc` of all comparisons of a positive item with nearby decoys.
 
-    Decoys are the nearest items of the same group that are not positive. Each positive item is
-    compared with at most `_MAX_DECOYS` decoys on each side. The two sides have the same number of
-    decoys. A ranking by recency therefore scores 0.5.
+    Decoys are the nearest negative items of the same group, at most `_MAX_DECOYS` on each side.
+    Both sides have the same number of decoys, so a ranking by recency scores 0.5.
 
     Args:
-        scores, positive: the score of each item, and whether the item is positive, both ``(n,)``.
-        groups: the group number of each item, ``(n,)``. By default, there is only one group.
+        scores, positive: the items' scores and classes, both ``(n,)``.
+        groups: the group number of each item, ``(n,)``; by default, one group.
 
     Returns:
         the mean `auc`; ``None`` if no positive item has decoys on both sides.
@@ -135,17 +129,14 @@ def matched_auc(scores: Floats, positive: Flags, groups: Integers | None = None)
 
 
 def descending(scores: Floats, generator: np.random.Generator) -> Integers:
-    """Return the positions from the highest score to the lowest, with ties in random order."""
+    """Return the positions by decreasing score, with ties in random order."""
     shuffled = generator.permutation(len(scores))
     order: Integers = shuffled[np.argsort(-np.asarray(scores)[shuffled], kind="stable")]
     return order
 
 
 def masks_without_first(order: Integers, counts: Sequence[int] | Integers) -> Flags:
-    """Return one mask for each count ``c``, with the shape ``(count, n)``.
-
-    The mask for ``c`` hides the first ``c`` items of ``order``.
-    """
+    """Return a mask for each count ``c`` that hides the first ``c`` items, ``(count, n)``."""
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
     masks: Flags = rank >= np.asarray(counts, np.int64)[:, None]
@@ -153,7 +144,7 @@ def masks_without_first(order: Integers, counts: Sequence[int] | Integers) -> Fl
 
 
 def curve_counts(parts: int) -> Integers:
-    """Return the number of removed parts at each point of a curve, from none to all."""
+    """Return the numbers of removed parts along a curve, from none to all."""
     counts: Integers = np.round(np.linspace(0, parts, min(parts, _CURVE_STEPS) + 1)).astype(
         np.int64
     )
@@ -161,7 +152,7 @@ def curve_counts(parts: int) -> Integers:
 
 
 def area(values: Floats, counts: Integers) -> float:
-    """Return the area under a curve over ``counts``, with the x-axis scaled to the range 0 to 1."""
+    """Return the area under a curve. The x-axis ``counts`` is scaled to the range from 0 to 1."""
     if len(values) == 1:
         return float(values[0])
     return float(np.trapezoid(values, np.asarray(counts, float) / counts[-1]))
@@ -169,10 +160,9 @@ def area(values: Floats, counts: Integers) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SingleRemovals:
-    """The probabilities for one input: with all parts, with no parts, and without each single part.
+    """The probabilities for one input: with all parts, with no parts, and without each part.
 
-    ``full`` and ``nothing`` have the shape ``(class,)``, and ``singles`` has the shape ``(n,
-    class)``.
+    ``full`` and ``nothing`` have the shape ``(class,)``; ``singles`` has the shape ``(n, class)``.
     """
 
     full: Floats
@@ -209,16 +199,16 @@ def removal_figures(
 ) -> list[dict[str, float]]:
     """Compute the metrics of `HIGH_IS_FAITHFUL` for each ordering of the parts.
 
-    - Comprehensiveness is the mean over `SIZES` of ``y(all) - y(without the first k)``.
-    - Sufficiency is the mean over `SIZES` of ``y(all) - y(only the first k)``.
-    - Deletion is the area under the curve of ``y`` as parts are removed in order.
-    - Insertion is the area under the curve of ``y`` as the parts are added, starting with no parts.
-    - The sign violation rate is the mean over `SIZES` of the fraction of the first k parts whose
-      removal increases ``y``.
+    The first three metrics are means over the numbers k in `SIZES`.
+
+    - Comprehensiveness: ``y(all) - y(without the first k)``.
+    - Sufficiency: ``y(all) - y(only the first k)``.
+    - Sign violations: the share of the first k parts whose removal increases ``y``.
+    - Deletion: the area under the curve of ``y`` as parts are removed in order.
+    - Insertion: the area under the curve of ``y`` as parts are added in order.
 
     Args:
-        orders: the orderings. Each ordering lists the positions of the parts, starting with the
-            most important part.
+        orders: the orderings: positions of parts, most important part first.
 
     Reference:
         DeYoung et al. 2020 (comprehensiveness, sufficiency); Petsiuk et al. 2018 (deletion and
@@ -269,12 +259,12 @@ def judge_scores(
 def against_controls(value: float, controls: Floats, *, high: bool) -> tuple[float, float]:
     """Return the z-score and one-sided p-value of a metric against random attributions.
 
-    z is positive if the attribution is more faithful than the controls on average. z is 0 if all
-    control values are equal. The p-value is ``(1 + #{control at least as faithful}) / (R + 1)``.
+    z is positive if the attribution is more faithful than the mean control. z is 0 if all controls
+    are equal. The p-value is ``(1 + #{control at least as faithful}) / (R + 1)``.
 
     Args:
         controls: the values of the metric for ``R`` random attributions, ``(R,)``.
-        high: whether a high value of the metric means a faithful attribution.
+        high: whether a high value means a faithful attribution.
     """
     sign = 1.0 if high else -1.0
     better = int((sign * controls >= sign * value).sum())

@@ -90,12 +90,12 @@ def claim_fields(
     nats: Callable[[float], float],
     share: Callable[[float], float],
 ) -> dict[str, Any]:
-    """Return the fields of a `ClaimResult` that can be computed from the test alone.
+    """Return the fields of a `ClaimResult` that depend only on the test.
 
     Args:
-        outcome: the outcome (column) on which the effect is measured; ``None`` for all outcomes.
-        nats: a function that rounds an effect.
-        share: a function that rounds a share or a p-value.
+        outcome: the outcome (column) of the effect; ``None`` for all outcomes.
+        nats: a function that rounds effects.
+        share: a function that rounds shares and p-values.
     """
     # Imported here, because a page that only shows an explanation does not need numpy.
     import numpy as np

@@ -1,8 +1,7 @@
 """Measure how well predicted probabilities fit outcomes, with confidence intervals.
 
-The expected calibration error uses the most likely outcome of each row, and bins of equal width
-(Guo et al. 2017). Rows of the same group, such as one match, are not independent. Intervals are
-therefore computed by resampling whole groups.
+The expected calibration error uses the most likely outcomes and bins of equal width (Guo et al.
+2017). Intervals are computed by resampling whole groups of rows, such as matches.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from attnlens.files import Flags, Floats, Integers
 Interval = tuple[float, float]
 
 SMALLEST: Final = 1e-12
-"""Smaller probabilities are replaced by this number before logarithms are computed."""
+"""The lower limit of probabilities in logarithms."""
 
 _BINS: Final = 15
 _LUCK_DRAWS: Final = 200
@@ -34,10 +33,7 @@ def log_losses(chances: Floats, actual: Integers) -> Floats:
 
 
 def divergence(full: Floats, ablated: Floats) -> Floats:
-    """Return ``KL(full ‖ ablated)`` along the last axis, in nats. The result is at most about 708.
-
-    A probability of 0 in ``ablated`` is replaced by the smallest positive number.
-    """
+    """Return ``KL(full ‖ ablated)`` along the last axis, in nats; at most about 708."""
     smallest = np.finfo(float).tiny
     logs = np.log(np.where(full > 0, full, 1)) - np.log(np.where(ablated > 0, ablated, smallest))
     nats: Floats = (np.maximum(full, 0) * logs).sum(-1)
@@ -60,23 +56,20 @@ def brier_scores(chances: Floats, actual: Integers) -> Floats:
 
 
 def hits(chances: Floats, actual: Integers) -> Floats:
-    """Return 1 for each row whose most likely outcome happened, and 0 for the other rows."""
+    """Return 1 for rows whose most likely outcome happened, and 0 for other rows."""
     correct: Floats = (chances.argmax(1) == actual).astype(np.float64)
     return correct
 
 
 def equal_bins(values: Floats, bins: int = _BINS) -> Integers:
-    """Return the index of each probability's bin. All ``bins`` bins have the same width.
-
-    A probability of 1 is in the last bin.
-    """
+    """Return the bin of each probability, from 0 to ``bins - 1``. All bins have the same width."""
     return np.minimum((values * bins).astype(np.int64), bins - 1)
 
 
 def filled_bins(values: Floats, bins: int = _BINS) -> Integers:
-    """Return the index of each value's bin. All bins contain similar numbers of values.
+    """Return the bin of each value. At most ``bins`` bins contain similar numbers of values.
 
-    There are at most ``bins`` bins. Equal values are in the same bin.
+    Equal values are in the same bin.
     """
     cuts = np.unique(np.quantile(values, np.arange(1, bins) / bins))
     return np.searchsorted(cuts, values, side="right").astype(np.int64)
@@ -97,9 +90,8 @@ def calibration_error_by_luck(chances: Floats) -> float:
 
 
 def calibration_gap(confidence: Floats, right: Floats | Flags, integers: Integers) -> float:
-    """Return the mean gap between confidence and accuracy.
+    """Return the mean absolute gap between confidence and accuracy over all bins.
 
-    In each bin, the gap is the absolute difference between the mean confidence and the accuracy.
     The mean is weighted by the number of rows in each bin.
 
     Args:
@@ -111,10 +103,7 @@ def calibration_gap(confidence: Floats, right: Floats | Flags, integers: Integer
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Estimates:
-    """Estimates and the two ends of their intervals, in arrays of the same shape.
-
-    An estimate is NaN if there was nothing to measure.
-    """
+    """Estimates and the ends of their intervals, in arrays of the same shape; NaN without data."""
 
     value: Floats
     low: Floats
@@ -126,7 +115,7 @@ class Bootstrap:
 
     Args:
         group: the group number of each row, starting from 0, ``(rows,)``.
-        draws: the number of resamples. All estimates of one `Bootstrap` use the same resamples.
+        draws: the number of resamples. All estimates use the same resamples.
     """
 
     def __init__(self, group: Integers, *, draws: int = 1000, seed: int = 5) -> None:
@@ -141,10 +130,7 @@ class Bootstrap:
         self._times = times
 
     def interval(self, values: Floats, rows: NDArray[np.bool_] | None = None) -> Interval | None:
-        """Return the 95% interval of the mean of ``values`` over ``rows`` (by default, all rows).
-
-        Return ``None`` if there are fewer than two groups.
-        """
+        """Return the 95% interval of a mean over ``rows``; ``None`` for fewer than two groups."""
         some = np.ones(len(values), bool) if rows is None else rows
         if len(np.unique(self._group[some])) < 2 or not len(self._times):
             return None
@@ -152,16 +138,13 @@ class Bootstrap:
         return float(estimates.low), float(estimates.high)
 
     def mean(self, values: Floats) -> Estimates:
-        """Return the mean over the rows of ``values``, an array ``(row, ...)``.
-
-        Rows with NaN are left out.
-        """
+        """Return the mean over rows, ``(row, ...) -> (...)``. NaN values are left out."""
         return self.ratio(values, np.ones_like(values, float))
 
     def ratio(self, above: Floats, below: Floats) -> Estimates:
-        """Return ``Σ above / Σ below``, where both arrays ``(row, ...)`` are summed over the rows.
+        """Return ``Σ above / Σ below``, summed over rows, ``(row, ...) -> (...)``.
 
-        If either value of a row is NaN, the row is left out of both sums.
+        If either value is NaN, both values are left out.
         """
         counted = ~(np.isnan(above) | np.isnan(below))
         sums = np.zeros((2, self._count, *above.shape[1:]))
@@ -180,9 +163,7 @@ class Bootstrap:
 
 
 def wilson(hits: int, trials: int) -> tuple[float, float]:
-    """Return Wilson's 95% interval for the success rate of independent trials.
-
-    If there are no trials, the interval is from 0 to 1.
+    """Return Wilson's 95% interval of a success rate, or ``(0, 1)`` for 0 trials.
 
     Reference:
         Wilson 1927, "Probable Inference, the Law of Succession, and Statistical Inference".
@@ -196,6 +177,6 @@ def wilson(hits: int, trials: int) -> tuple[float, float]:
 
 
 def group_numbers(names: Sequence[str]) -> Integers:
-    """Return a number for each name; equal names get the same number. Numbers start from 0."""
+    """Number the names from 0. Equal names get the same number."""
     numbers: dict[str, int] = {}
     return np.array([numbers.setdefault(name, len(numbers)) for name in names], np.int64)

@@ -22,11 +22,11 @@ class Contributions:
 
     Attributes:
         groups: the names of all groups.
-        table: each group's contribution to the probabilities, ``(group, outcome)``. The
-            contributions sum to ``full - baseline``. A group without items contributes 0.
+        table: each group's contribution, ``(group, outcome)``; 0 for a group without items. The
+            contributions sum to ``full - baseline``.
         played: the groups with at least one item.
-        values: the probabilities ``(subset, outcome)`` for every subset of the groups in
-            ``played``. The subsets are in the order of `subsets`.
+        values: the probabilities for each subset of ``played``, ``(subset, outcome)``, in the order
+            of `subsets`.
     """
 
     groups: tuple[str, ...]
@@ -54,10 +54,8 @@ class Contributions:
     def beyond(self, group: str) -> tuple[Floats, Floats]:
         """Return the probabilities with only one group, and the contributions of the other groups.
 
-        Returns:
-            the probabilities with only this group, ``(outcome,)``, and the contributions of the
-            other groups, ``(group, outcome)``. The contributions sum to ``full`` minus the
-            probabilities with only this group. The row of ``group`` is 0.
+        The shapes are ``(outcome,)`` and ``(group, outcome)``. The contributions sum to ``full``
+        minus the first array. The row of ``group`` is 0.
         """
         position = self.played.index(group)
         with_group = (np.arange(self.masks) >> position) & 1 == 1
@@ -76,17 +74,14 @@ def contributions(
 ) -> Contributions:
     """Split a prediction among groups of items.
 
-    The contributions sum to the difference between the predictions with all items and with no
-    items.
-
     Args:
-        predict: a function that receives masks ``(mask, item)`` and returns probabilities ``(mask,
-            outcome)``. A mask is true where an item is visible.
-        groups: a mapping from a group's name to its items.
+        predict: a function from masks ``(mask, item)`` to probabilities ``(mask, outcome)``. A mask
+            is true where an item is visible.
+        groups: the items of each group.
         items: the items, in the order of the masks' columns.
 
     Raises:
-        InputError: an item is in two groups or in none, a group contains an unknown item, or more
+        InputError: an item is not in exactly one group, a group contains an unknown item, or more
             than 10 groups contain items.
 
     Reference:
@@ -126,7 +121,7 @@ def contributions(
 def subsets(groups: int) -> Flags:
     """Return every subset as a row of flags, ``(2**groups, groups)``.
 
-    Column ``i`` contains bit ``i`` of the row's index, where bit 0 is the lowest bit.
+    Column ``i`` contains bit ``i`` of the row number; bit 0 is the lowest bit.
     """
     numbers = np.arange(2**groups)[:, None]
     flags: Flags = (numbers >> np.arange(groups)) & 1 == 1
@@ -134,10 +129,10 @@ def subsets(groups: int) -> Flags:
 
 
 def shapley_values(values: Floats) -> Floats:
-    """Return contributions ``(n, ...)`` of groups; the sum is ``values[all] - values[none]``.
+    """Return the contributions of groups, ``(n, ...)``; the sum is ``values[-1] - values[0]``.
 
     Args:
-        values: the value of every subset, in the order of `subsets`, ``(2**n, ...)``.
+        values: the value of every subset, ``(2**n, ...)``, in the order of `subsets`.
     """
     count = len(values)
     groups = count.bit_length() - 1

@@ -1,9 +1,8 @@
 """Test the claims about one prediction.
 
 The test statistic is the sum of the effects of hiding each item alone. The statistic is compared
-with the sums of control sets (`attnlens.evidence.claim`). `gather` tests the claims of any model
-and splits the model's prediction among groups of items. The model is given as a function from masks
-to probabilities.
+with the sums of control sets (`attnlens.evidence.claim`). `gather` works for any model that is
+given as a function from masks to probabilities.
 """
 
 from __future__ import annotations
@@ -58,20 +57,17 @@ from attnlens.files import Floats
 
 N_CONTROL_SETS: Final = 39
 _TOLERANCE: Final = 1e-6
-"""The largest accepted difference between two results for the same input in one batch."""
+"""The tolerance for two results of one input in the same batch."""
 
 BATCH_TOLERANCE: Final = 0.01
-"""The largest accepted difference between two results for the same input in different batches."""
+"""The tolerance for two results of one input in different batches."""
 
 _UNSTEADY: Final = "the model's answer changes from one call to the next"
 _EVAL: Final = "call model.eval() first, so that the model is deterministic"
 
 _MODEL_REPEATS: Final = 24
 _HEAD_REPEATS: Final = 4
-"""To detect a model with random results, some masks are evaluated twice.
-
-`_HEAD_REPEATS` masks are repeated for a head, and `_MODEL_REPEATS` masks for the whole model.
-"""
+"""The numbers of masks that are evaluated twice to detect a model with random results."""
 
 
 @dataclass(eq=False)
@@ -81,23 +77,18 @@ class Trial(Generic[C]):
     Args:
         sites: the sites by name, including `MODEL`.
         seed: the seed of the random control sets.
-        usual: for each site, a mapping from an item to the mean and the standard deviation of
-            `change`. These values were measured by hiding the item at the same position in other
-            inputs. If ``usual`` is given, changes are standardised.
-        reference: the distribution of the standardised changes of items in other inputs. This
-            distribution is used for claims that hide a single item from the whole model and have an
-            empty `Claim.raises`. All other claims are compared with control sets of the same input.
-            If ``reference`` is not given, control sets are used for all claims.
-        structure: a mapping from an item to numbers that do not depend on the item's content, such
-            as the item's distance. Before a test, the influence of the columns in `Claim.beyond` is
-            subtracted from the effects.
-        outcome: the outcome (column) that the claims are about; None if the claims are about the
-            whole distribution.
-        lowers: whether the claims say that their items decrease the outcome's probability. By
-            default, the claims say that the items increase the outcome's probability.
-        items: the noun to use for items in reasons, such as ``words``.
-        tolerance: the largest accepted difference between two results for the same input in one
-            batch.
+        usual: for each site and item, the mean and the standard deviation of `change`, measured at
+            the same position in other inputs. If ``usual`` is given, changes are standardised.
+        reference: the distribution of the standardised changes of items in other inputs. Claims
+            about a single item of the whole model are tested with this distribution if
+            `Claim.raises` is empty. All other claims are tested with control sets.
+        structure: for each item, numbers that do not depend on the item's content, such as the
+            distance (see `Claim.beyond`).
+        outcome: the explained outcome (column); None for the whole distribution.
+        lowers: whether the claims say that items decrease the outcome's probability. The default is
+            an increase.
+        items: the noun for items in reasons, such as ``words``.
+        tolerance: the tolerance for two results of one input in the same batch.
     """
 
     sites: Mapping[str, AblationSite]
@@ -114,13 +105,13 @@ class Trial(Generic[C]):
     _leave_one_out: dict[str, LeaveOneOut] = field(default_factory=dict, init=False)
 
     def effect(self, full: Floats, other: Floats) -> Floats:
-        """Return the KL divergence in nats, for all outcomes or only for the explained outcome."""
+        """Return the KL divergence in nats, for all outcomes or for the explained outcome."""
         if self.outcome is not None:
             full, other = (one_against_rest(probs, self.outcome) for probs in (full, other))
         return divergence(full, other)
 
     def probs_without(self, site: str, sets: ItemSets) -> Floats:
-        """Hide each set of items at a site, and return the probabilities, ``(set, outcome)``.
+        """Return the probabilities with each set hidden at a site, ``(set, outcome)``.
 
         Raises:
             InputError: the model does not return probabilities, or the results of two runs differ.
@@ -136,10 +127,7 @@ class Trial(Generic[C]):
         return self.sites[site].probs_without(sets)
 
     def leave_one_out(self, site: str) -> LeaveOneOut:
-        """Return a site's probabilities when nothing is hidden and when each item is hidden alone.
-
-        These probabilities are computed only once for each site.
-        """
+        """Return the results of hiding each item alone at a site. The results are cached."""
         if site not in self._leave_one_out:
             items = self.sites[site].items
             sets = [(), *((item,) for item in items)]
@@ -160,13 +148,11 @@ class Trial(Generic[C]):
     def change(self, full: Floats, other: Floats, raises: Sequence[int] = ()) -> Floats:
         """Return how much hiding items changes the prediction, in the claimed direction.
 
-        By default the change is in nats. If ``raises`` is not empty, or if the trial explains one
-        outcome, the change is the signed change of the log-odds. A change of the log-odds is
-        roughly proportional to the square root of the change in nats.
+        For the whole distribution, the change is in nats. For ``raises`` or an explained outcome,
+        the change is in log-odds and has a sign.
 
         Args:
-            full: the probabilities with nothing hidden.
-            other: the probabilities with items hidden.
+            full, other: the probabilities with nothing hidden, and with items hidden.
             raises: the outcomes in `Claim.raises`.
         """
         outcomes = raises or (() if self.outcome is None else (self.outcome,))
@@ -176,7 +162,7 @@ class Trial(Generic[C]):
         return -delta if self.lowers and not raises else delta
 
     def item_statistics(self, site: str, claim: Claim) -> Mapping[int, float]:
-        """Return the statistic of each item, which is the `change` caused by hiding the item.
+        """Return the statistic of each item: the `change` from hiding the item.
 
         The change is standardised if ``usual`` contains the site and `Claim.raises` is empty.
         """
@@ -189,7 +175,6 @@ class Trial(Generic[C]):
         return statistics | self._beyond_structure(claim, statistics)
 
     def _beyond_structure(self, claim: Claim, statistics: Mapping[int, float]) -> dict[int, float]:
-        """Return the residuals of a least-squares fit of the statistics on `Claim.beyond`."""
         if not claim.beyond or self._reference_for(claim) is not None:
             return {}
         values = np.array([statistics[item] for item in claim.window])
@@ -203,7 +188,6 @@ class Trial(Generic[C]):
         return self.reference if single else None
 
     def _null_effects(self, claim: Claim, pool: Pool) -> Floats:
-        """Return the summed effects of the control sets in nats, without the claim's own set."""
         effects = self.leave_one_out(claim.site).effects
         null = pool.null(effects, np.random.default_rng(pool.seed(self.seed)))
         if not null.exhaustive:
@@ -212,7 +196,6 @@ class Trial(Generic[C]):
         return np.delete(null.values, np.abs(null.values - own).argmin())
 
     def _singles(self, claim: Claim) -> Floats:
-        """Return the effect of hiding each item alone, as a decrease of the log-odds or in nats."""
         loo = self.leave_one_out(claim.site)
         outcomes = claim.raises or (() if self.outcome is None else (self.outcome,))
         if not outcomes:
@@ -221,7 +204,7 @@ class Trial(Generic[C]):
         return np.array([full - log_odds(loo.loo_probs[item], outcomes) for item in claim.removed])
 
     def compare(self, claims: Sequence[C]) -> list[ClaimTest[C]]:
-        """Test each claim: compare the summed effect of its items with the sums of control sets."""
+        """Test each claim, without q-values and verdicts."""
         site_claims = [
             translate(claim) if (translate := self.sites[claim.site].translate) else claim
             for claim in claims
@@ -245,14 +228,7 @@ class Trial(Generic[C]):
         return list(map(self._test, claims, site_claims, probs))
 
     def _test(self, claim: C, site_claim: Claim, probs: Sequence[Floats]) -> ClaimTest[C]:
-        """Test a claim against its null distribution.
-
-        Args:
-            site_claim: the same claim, with the item numbers of the claim's site.
-            probs: the probabilities with the claim's items hidden at the site, and with the best
-                set hidden at the site. For a claim about a head, an additional first row contains
-                the probabilities with the claim's items hidden from the whole model.
-        """
+        """Test a claim. ``site_claim`` is the claim with the item numbers of its site."""
         *model_probs, own, best = probs
         loo = self.leave_one_out(claim.site)
         statistics = self.item_statistics(claim.site, site_claim)
@@ -298,10 +274,6 @@ class Trial(Generic[C]):
         return along and noticeable(float(self.effect(full, best)), points)
 
     def _share(self, claim: Claim, own: Floats, model_probs: Floats) -> float:
-        """Return the head's effect as a fraction of the whole model's effect, from 0 to 1.
-
-        The fraction is 0 if the two effects have opposite signs.
-        """
         full, full_own = self.leave_one_out(MODEL).full, self.leave_one_out(claim.site).full
         head_change = self.change(full_own, own, claim.raises)
         same_way = head_change * self.change(full, model_probs, claim.raises) > 0
@@ -327,9 +299,6 @@ def judge_tests(
     items: str = ITEMS,
 ) -> list[ClaimTest[C]]:
     """Add q-values and verdicts to the tests. Each family is corrected separately.
-
-    Claims about the whole model and claims about single heads are separate families, because the
-    effects of heads are often small but statistically significant.
 
     Args:
         outcome, lowers, items: as in `Trial`.
@@ -377,10 +346,9 @@ def _families(tests: Sequence[HasP]) -> Iterator[tuple[list[int], list[float]]]:
 
 
 def q_over(tests: Sequence[HasP]) -> list[float | None]:
-    """Return q-values for claims about many predictions, with a separate correction per family.
+    """Return q-values for claims about many predictions; ``None`` for untested claims.
 
-    The q-value of a claim that was not tested is ``None``. Use these q-values to select claims from
-    many explanations.
+    Each family is corrected separately.
     """
     q_values: list[float | None] = [None] * len(tests)
     for numbers, p_values in _families(tests):
@@ -416,7 +384,7 @@ def _q_values(tests: Sequence[ClaimTest[C]], p_values: Sequence[float]) -> list[
 
 
 def _out_of_reach(tests: Sequence[ClaimTest[C]], p_values: Sequence[float], at: int) -> bool:
-    """Whether even the statistic of the best set would be too small to be significant."""
+    """Whether no set of this size could be significant."""
     best = [*p_values[:at], tests[at].p_best, *p_values[at + 1 :]]
     return _q_values(tests, best)[at] > Q_LEVEL
 
@@ -428,11 +396,10 @@ MAX_HEAD_ITEMS: Final = 4
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GatheredEvidence(Generic[C]):
-    """The results of every intervention on one input, and the number of evaluated masks.
+    """The results of every intervention on one input.
 
-    ``n_evaluations`` maps each purpose, such as a site, to the number of evaluated masks.
-    ``rarity`` maps each item to the share of reference items with an effect at least as large as
-    the item's effect.
+    ``n_evaluations`` counts the evaluated masks for each purpose, such as a site. ``rarity`` maps
+    each item to the share of reference items with an equal or larger effect.
     """
 
     leave_one_out: LeaveOneOut
@@ -456,20 +423,17 @@ def gather(
     """Test claims about one input, and split its prediction among groups of items.
 
     Args:
-        predict: a function that receives masks ``(mask, item)`` and returns probabilities ``(mask,
-            outcome)``. A mask is true where an item is visible.
-        groups: a mapping from a group's name to its items; every item is in exactly one group.
+        predict: the model (see `Predict`).
+        groups: the items of each group.
         items: the items, in the order of the masks' columns.
-        outcome: the outcome (column) to explain. By default, the whole distribution is explained.
+        outcome: the outcome (column) to explain; by default, the whole distribution.
         lowers: as in `Trial`.
-        heads: a mapping from a head's name to a function like ``predict`` that hides items only
-            from this head. Every head that is the ``site`` of a claim needs such a function.
+        heads: for each head, a function like ``predict`` that hides items only from this head.
+            Every head that is the ``site`` of a claim needs such a function.
 
     Raises:
-        InputError: an item is in two groups or in no group, there are too many groups, a claim is
-            invalid, the model does not return probabilities, or the results of two runs differ. A
-            claim is invalid if, for example, it names an unknown site, an unknown item, or one item
-            twice.
+        InputError: an item is not in exactly one group, there are too many groups, a claim is
+            invalid, the model does not return probabilities, or the results of two runs differ.
     """
     if _repeated(items):
         raise InputError(

@@ -14,20 +14,18 @@ Verdict = Literal["supported", "not better than chance", "contradicted", "cannot
 Q_LEVEL: Final = 0.05
 _LOW_LEVEL: Final = 0.01
 FIRST_LEVEL: Final = 0.03
-"""The part of `Q_LEVEL` that is reserved for the first claim.
-
-A claim about one of 36 items can reach this level, because the smallest possible p-value is 1/36.
-"""
+"""The part of `Q_LEVEL` that is reserved for the first claim. The smallest p-value for one of 36
+items, 1/36, is below this level."""
 
 MIN_POINTS: Final = 0.5
 """The smallest noticeable change of a probability, in percentage points."""
 
 MIN_NATS: Final = 0.0005
 MIN_LIFT: Final = 1.25
-"""A claim about a head is not tested if `Claim.lift` is below this value."""
+"""The smallest `Claim.lift` at which a claim about a head is tested."""
 
 MIN_SHARE: Final = 0.1
-"""A claim about a head gets no verdict if the head's share of the effect is below this value."""
+"""The smallest `ClaimTest.share` at which a claim about a head gets a verdict."""
 
 TOO_SMALL: Final = "the effect is too small to matter"
 ITEMS: Final = "items"
@@ -52,11 +50,7 @@ def none_matters(items: str) -> str:
 
 
 def noticeable(effect: float, points: Floats) -> bool:
-    """Whether an effect (in nats) or the change of a probability (in points) is noticeable.
-
-    Args:
-        points: the changes of the probabilities in percentage points, ``(outcome,)``.
-    """
+    """Whether ``effect`` (in nats) or one of ``points`` (percentage points) is noticeable."""
     return effect >= MIN_NATS or float(abs(points).max()) >= MIN_POINTS
 
 
@@ -70,8 +64,6 @@ def one_against_rest(probabilities: Floats, outcome: int) -> Floats:
 
 def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
     """Return the q-value of each p-value.
-
-    A claim's q-value is the smallest false discovery rate at which the claim is significant.
 
     Reference:
         Benjamini & Hochberg 1995, "Controlling the False Discovery Rate".
@@ -92,8 +84,8 @@ def fixed_sequence(first: float, other_p_values: Sequence[float]) -> tuple[float
     """Return the q-value of the claim tested first, and the q-values of the other claims.
 
     The first claim is tested at `FIRST_LEVEL`. If the first claim is significant, the other claims
-    are tested at `Q_LEVEL`. If the first claim is not significant, the other claims are tested at
-    `Q_LEVEL` minus `FIRST_LEVEL`. This procedure does not increase the error rate of the family.
+    are tested at `Q_LEVEL`. If the first claim is not significant, the level is ``Q_LEVEL -
+    FIRST_LEVEL``.
 
     Reference:
         Wiens 2003, "A fixed sequence Bonferroni procedure for testing multiple endpoints".
@@ -105,7 +97,7 @@ def fixed_sequence(first: float, other_p_values: Sequence[float]) -> tuple[float
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """A verdict and its reason. If the claim is not judged, the verdict is None."""
+    """A verdict and its reason. The verdict is None if the claim is not judged."""
 
     verdict: Verdict | None
     reason: str | None
@@ -132,11 +124,11 @@ def judge(
     - *not better than chance*: all other claims.
 
     Args:
-        effect: the effect of hiding the claim's items together, in nats.
-        points: the probability changes of the outcomes in the claim, in percentage points.
+        effect: the effect of hiding all items of the claim, in nats.
+        points: the changes of the claim's outcomes, in percentage points.
         p_values: the p-value for a large effect, its q-value, and the q-value for a small effect.
-        against: whether the direction of the change contradicts the claim.
-        items: the noun to use for items in the reason, such as ``words``.
+        against: whether the change contradicts the claimed direction.
+        items: the noun for items in the reason, such as ``words``.
     """
     p, q, q_low = p_values
     large = noticeable(effect, points)

@@ -1,2 +1,1 @@
-"""Send requests to language models. This package does not import the modules for cricket or for
-explanations."""
+"""Send requests to language models. This package does not import modules for cricket."""

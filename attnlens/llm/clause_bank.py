@@ -1,7 +1,6 @@
 """Assemble texts from a clause bank, which contains complete sentences written by attnlens.
 
-A language model selects the sentences by their ids and writes no prose. Every number in the text
-therefore comes from attnlens.
+A language model selects sentences by id and writes no prose. All numbers come from attnlens.
 """
 
 from __future__ import annotations
@@ -32,10 +31,10 @@ class Clause:
     """A sentence of the bank.
 
     Attributes:
-        id: the id by which an answer selects the clause, such as ``claim2``.
+        id: the id of the clause, such as ``claim2``.
         text: the sentence.
         pointers: the JSON pointers (RFC 6901) of the numbers and names in the sentence, in order.
-        required: whether every text must include the clause, for example a caution.
+        required: whether every text must include the clause.
     """
 
     id: str
@@ -50,7 +49,7 @@ class Clause:
 
 @dataclass(frozen=True, slots=True)
 class DroppedId:
-    """An id that selects no clause, and the reason for dropping the id."""
+    """An id that selects no clause, and the reason."""
 
     id: str
     reason: str
@@ -61,7 +60,6 @@ class RenderedText:
     """The selected clauses in order, followed by required clauses that were not selected.
 
     Attributes:
-        clauses: the clauses of the text.
         dropped: repeated ids, and ids that are not in the bank.
     """
 
@@ -87,8 +85,8 @@ def render_clauses(clauses: Iterable[Clause], ids: object) -> RenderedText:
 
     Args:
         clauses: the bank.
-        ids: a list of ids, or a mapping with a list of ids under the key ``ids``. JSON text that
-            contains such a list or mapping is also accepted.
+        ids: a list of ids, or a mapping with this list under the key ``ids``. JSON text is
+            accepted.
 
     Raises:
         InputError: ``ids`` has another form.
@@ -114,7 +112,7 @@ def clauses_from(facts: object) -> tuple[Clause, ...]:
             ids to sentences.
 
     Raises:
-        InputError: ``facts`` has another form, or it is empty.
+        InputError: ``facts`` has another form, or is empty.
     """
     if isinstance(facts, Mapping):
         facts = [{"id": name, "text": text} for name, text in facts.items()]
@@ -143,12 +141,8 @@ def _clause(item: object) -> Clause | None:
 def ids_in(answer: str, bank_ids: Collection[str]) -> list[str]:
     """Return the ids listed in a language model's answer, in order.
 
-    The ids come from the first JSON list of strings, which may be in a code fence. If the answer
-    contains no such list, every word that is or resembles an id is used. Text between ``<think>``
-    and ``</think>`` is ignored.
-
-    Args:
-        bank_ids: the ids of the bank.
+    The ids come from the first JSON list of strings. Without such a list, every word that is or
+    resembles an id is used. Text between ``<think>`` and ``</think>`` is ignored.
     """
     text = _THOUGHTS.sub("", answer)
     ids = next(_json_lists(text), None)
@@ -176,7 +170,7 @@ def parsed_json(data: object, name: str) -> object:
     """Parse ``data`` if it is JSON text, and return any other value unchanged.
 
     Args:
-        name: a plural noun for the data, which error messages use.
+        name: a plural noun for the data in error messages.
 
     Raises:
         InputError: the text is not JSON, or it is too long.

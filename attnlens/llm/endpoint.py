@@ -1,8 +1,8 @@
 """Send requests to an OpenAI-compatible chat endpoint.
 
-Requests go only to the given address: redirects are not followed, and TLS certificates are
-verified. A key is sent over plain HTTP only to this machine. An answer may be hostile, so attnlens
-limits the time, the bytes, the lines and the nesting of an answer.
+Redirects are not followed, and TLS certificates are verified. A key is sent over plain HTTP only to
+this machine. The time, bytes, lines and nesting of an answer are limited, because answers may be
+hostile.
 """
 
 from __future__ import annotations
@@ -38,8 +38,7 @@ _REFUSES_SCHEMA: Final = frozenset({400, 415, 422, 501})
 """HTTP statuses after which the request is sent again without a schema."""
 
 _ABOUT_SCHEMA: Final = re.compile(r"format|schema|grammar|json", re.IGNORECASE)
-"""An HTTP 500 error with one of these words may mean that the server does not support the
-schema."""
+"""An HTTP 500 error with one of these words may mean that the server supports no schema."""
 
 _REFUSALS: Final = {
     401: "rejects the API key; set ATTNLENS_API_KEY",
@@ -54,10 +53,10 @@ class Endpoint:
     """The address, model, key and time limits of a chat endpoint.
 
     Attributes:
-        base_url: an address such as ``https://host/v1``, to which ``/chat/completions`` is added.
+        base_url: the address without ``/chat/completions``, such as ``https://host/v1``.
         model: the model's name at the endpoint.
-        key: the key, which is sent as a bearer token and is never displayed.
-        timeout: seconds to wait for the next byte. A local model may take minutes to send the first
+        key: the bearer token, which is never displayed.
+        timeout: seconds to wait for the next byte. A local model may need minutes for the first
             byte.
         deadline: seconds to wait for a whole answer.
 
@@ -122,14 +121,11 @@ class Endpoint:
 
     @property
     def sends_key(self) -> bool:
-        """Whether requests contain the key.
-
-        A key is sent only over TLS or to this machine.
-        """
+        """Whether requests contain the key, which is sent only over TLS or to this machine."""
         return self.key is not None and (self.base_url.startswith("https:") or self.is_local)
 
     def failure(self, problem: str, remedy: str | None = None) -> EndpointError:
-        """Build an error. Remove the key from the text, because some servers repeat the key."""
+        """Build an error without the key, because some servers repeat the key in their messages."""
         if self.key:
             problem = problem.replace(self.key, "[key]")
         return EndpointError(problem, path=self.base_url.rstrip("/"), remedy=remedy)
@@ -159,8 +155,8 @@ def ask(
     """Send messages once, and return the first `MAX_ANSWER_CHARACTERS` characters of the answer.
 
     Args:
-        until: the deadline of the answer, as a `time.monotonic` value. None means
-            ``endpoint.deadline`` seconds from now.
+        until: the deadline as a `time.monotonic` value; by default ``endpoint.deadline`` seconds
+            from now.
         settings: further keys of the request, such as ``max_tokens``.
 
     Raises:
@@ -183,7 +179,6 @@ async def _ask(endpoint: Endpoint, body: Json, until: float) -> Answer:
 
 @asynccontextmanager
 async def _response(endpoint: Endpoint, body: Json) -> AsyncIterator[httpx.Response]:
-    """Yield the response if its status is 200. Convert HTTP errors to `EndpointError`."""
     headers = {
         "Accept": "text/event-stream, application/json",
         "Accept-Encoding": "identity",  # the size limits would not apply to decompressed data
@@ -301,7 +296,7 @@ async def _document(response: httpx.Response) -> AsyncIterator[str]:
 
 
 async def _events(endpoint: Endpoint, response: httpx.Response) -> AsyncIterator[str]:
-    """Yield the ``data`` field of each server-sent event. Comments and other fields are ignored."""
+    """Yield the ``data`` field of each server-sent event."""
     data: list[str] = []
     rest, n_bytes, n_lines, event_bytes = b"", 0, 0, 0
     async for chunk in response.aiter_raw():
@@ -327,7 +322,7 @@ async def _events(endpoint: Endpoint, response: httpx.Response) -> AsyncIterator
 
 
 def _piece(endpoint: Endpoint, text: str, answer: Answer) -> str:
-    """Return the text of an event or of a complete answer. The text may be empty."""
+    """Return the text of an event or of a complete answer."""
     try:
         data = json.loads(text)
     except RecursionError:
@@ -362,10 +357,10 @@ def chosen_ids(
 
     Args:
         messages: the prompt, which contains the clauses of the bank.
-        settings: further keys of the request, such as ``max_tokens``.
+        settings: as in `ask`.
 
     Returns:
-        a pair: the list of ids, which may contain unknown ids, and whether the answer was cut off.
+        the list of ids, which may contain unknown ids, and whether the answer was cut off.
 
     Raises:
         EndpointError: as in `ask`.

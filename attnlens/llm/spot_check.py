@@ -1,10 +1,9 @@
 """Check whether the numbers and names of a text occur in JSON or CSV data.
 
-Each JSON object or CSV line is read as a row of numbers and labels. The labels are short strings in
-the object or in an object that contains it. The answer ``borne out`` means that a row contains the
-number, and that the names near the number agree with the row's labels. Rounded values, differences,
-sums and ratios of numbers in such rows also get the answer ``borne out``. The check does not
-analyse the grammar of the text.
+Each JSON object or CSV line is a row of numbers and labels. The labels are short strings in the
+object or in an object that contains it. The answer ``borne out`` means that a row contains the
+number, and that nearby names agree with the row's labels. Rounded values, differences, sums and
+ratios of numbers in such rows are also borne out. The grammar of the text is not analysed.
 """
 
 from __future__ import annotations
@@ -30,8 +29,7 @@ from attnlens.files import Json
 from attnlens.render.safe import visible
 
 Answer = Literal["not borne out", "not in the data", "not read", "borne out"]
-"""The possible answers, in order of priority. If the parts of a statement have different answers,
-the statement gets the answer with the highest priority."""
+"""The answers by priority. If parts of a statement differ, the first answer in this list wins."""
 
 Label = tuple[str, str]
 Phrases = Mapping[str, "str | Label"]
@@ -41,12 +39,10 @@ Finding = tuple[Answer, str, str | None, str | None]
 
 _MAX_VALUES: Final = 300_000
 _MAX_ROWS, _MAX_LABELS, _MAX_FACTS = 60, 12, 40
-"""`_MAX_ROWS` limits the labels of each name and the rows for each clause. `_MAX_LABELS` and
-`_MAX_FACTS` limit the labels and the numbers of each row."""
+"""Limits on the labels of a name, the rows of a clause, and the labels and numbers of a row."""
 
 _MAX_PAIRS, _MAX_EQUAL, _MAX_NUMBERS, _MAX_NAME_WORDS = 5000, 500, 60, 6
-"""Limits on the pairs of numbers to combine, the facts with equal values, the numbers in a
-statement and the words in a name."""
+"""Limits on pairs of numbers, equal facts, numbers in a statement and words in a name."""
 MAX_LABEL_CHARACTERS, MAX_STATEMENT_CHARACTERS = 60, 1000
 
 _WORD: Final = re.compile(r"[^\W\d_]+\d*|\d+(?:\.\d+)*")
@@ -102,8 +98,8 @@ _PERCENT_WORDS: Final = frozenset({"percent", "percentag", "pct"})
 class Statement:
     """A sentence or part of a sentence, with an answer and the words that decided the answer.
 
-    If the statement contradicts a value in the data, ``nearest`` is that value. ``pointer`` is the
-    JSON pointer (RFC 6901) of the value that was compared.
+    ``nearest`` is the value that the statement contradicts. ``pointer`` is the JSON pointer (RFC
+    6901) of the value that was compared.
     """
 
     text: str
@@ -153,10 +149,7 @@ def _stem(word: str) -> str:
 
 @lru_cache(maxsize=1 << 14)
 def stems(text: str) -> tuple[str, ...]:
-    """Return the stems of the words in a key, a label or a text.
-
-    Two words are treated as the same word if their stems are equal.
-    """
+    """Return the stems of the words in a text. Words with equal stems count as equal."""
     parted = re.sub(r"(?<=[a-z])(?=[A-Z])|_", " ", visible(text))
     return tuple(map(_stem, _WORD.findall(parted)))
 
@@ -242,15 +235,12 @@ class DataRows:
 
     @cached_property
     def by_size(self) -> list[tuple[float, bool, NumericFact]]:
-        """The numbers sorted by size.
-
-        A number from -1 to 1 has another entry for its percentage, with the flag True.
-        """
+        """The numbers by absolute value. The flag True marks the percentages of numbers up to 1."""
         return sorted(_entries(fact for row in self.facts for fact in row), key=_size)
 
     @cached_property
     def totals(self) -> dict[frozenset[str], float]:
-        """Maps each field to the sum of the field's numbers over all rows."""
+        """The sum of each field over all rows."""
         return _sums(fact for row in self.facts for fact in row)
 
 
@@ -277,7 +267,6 @@ def _is_number(value: object) -> bool:
 
 
 def _is_label(value: object, position: int) -> bool:
-    """Return whether a value is a label: a short string, or an integer in the first position."""
     if isinstance(value, str):
         return 0 < len(value) <= MAX_LABEL_CHARACTERS
     return position == 0 and isinstance(value, int) and _is_number(value)
@@ -287,7 +276,7 @@ def read_data(source: Any) -> Any:
     """Return plain data. Parse a text as JSON or CSV, and read a list of lists as a table.
 
     Raises:
-        InputError: the text is neither JSON nor CSV, has too many values, or is a table without a
+        InputError: a text is not JSON or CSV, the data has too many values, or a table has no
             header.
     """
     data = _parsed(source) if isinstance(source, str) else source
@@ -334,8 +323,7 @@ def check_text(
 
     Args:
         phrases: maps each pattern to replacement words, or to the label for the matched text.
-        seconds: the time limit. Statements that are not checked within this time get the answer
-            ``not read``.
+        seconds: the time limit, after which statements get the answer ``not read``.
     """
     until = time.monotonic() + seconds
     return SpotCheck(
@@ -440,11 +428,7 @@ class _Reading:
         return next(clause for clause in self.clauses if clause[0] <= at < clause[1])
 
     def _nearby_mentions(self, at: int) -> list[Mention]:
-        """Return the names that apply to a clause.
-
-        The result contains all names in the clause. For a column without a name in the clause, the
-        result contains the nearest name elsewhere in the statement.
-        """
+        """Return the names in a clause. For each other column, add the nearest name."""
         low, high = self._clause(at)
         nearby = [mention for mention in self.mentions if low <= mention.start < high]
         before = [mention for mention in reversed(self.mentions) if mention.start < low]
@@ -472,7 +456,6 @@ class _Reading:
         )
 
     def _rows(self, mention: Mention) -> set[int]:
-        """Return the rows to which a name may refer, or an empty set if the rows are too many."""
         held = [self.facts.holders.get(label, ()) for label in sorted(mention.labels)]
         rows = {row for rows in held if len(rows) <= 20 * _MAX_ROWS for row in rows}
         return rows if len(rows) <= 20 * _MAX_ROWS else set()
@@ -495,7 +478,7 @@ class _Reading:
         return self._scopes[low]
 
     def _number(self, number: re.Match[str]) -> Finding | None:
-        """Check a number. A number in words is checked only if words of a fact are next to it."""
+        """Check a number. A number in words is checked only next to words of a fact."""
         subject, start = f'number "{number[0].strip()}"', number.start("digits")
         before, (low, high) = self.text[: number.start()], self._clause(start)
         inside = any(
@@ -534,7 +517,6 @@ class _Reading:
         return "not borne out", subject, nearest, best.pointer
 
     def _adjacent_words(self, number: re.Match[str], low: int, high: int) -> set[str]:
-        """Return up to two words before the number and two words after the number."""
         parts = re.split(r"\d\S*|/", self.plain[low : number.start()])
         skipped = 2 if len(parts) > 1 and "/" not in self.text[: number.start()] else 0
         after = re.split(r"[\d/]", self.plain[number.end() : high])[0].split()[:2]

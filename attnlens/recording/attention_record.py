@@ -1,4 +1,4 @@
-"""The record of one attention call. A record can be sliced, printed, and converted to a table."""
+"""The record of one attention call."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     import pandas
 
 MOST_ROWS: Final = 5_000_000
-"""The maximum number of rows in a table, unless the caller allows more."""
+"""The default maximum number of rows in a table."""
 _MOST_CELLS: Final = 250_000_000
-"""The maximum number of weights computed for one array. In float32, such an array takes 1 GB."""
+"""The maximum number of weights in one array. In float32, they take 1 GB."""
 _MAX_LISTED_RECORDS: Final = 20
-"""The maximum number of sites in a summary, and the maximum number of notes."""
+"""The maximum number of sites in a summary, and also of notes."""
 _WIDEST: Final = 60
 """The maximum length of a name in a summary, in characters."""
 
@@ -36,27 +36,23 @@ class AttentionRecord:
 
     Attributes:
         site: the name of the module, as in ``named_modules()``.
-        call: the number of the call (0, 1, ...) among the calls of this module.
-        weights: the attention weights, usually ``(batch, head, query, key)``. A lazy record
-            computes all weights each time this attribute is read.
-        axes: the axes of ``weights``, one `Axis` for each dimension.
-        content, bias: the logits in two parts. ``content`` is query times key, and ``bias`` is
-            added to ``content``. Both parts are None unless they come from a probe or from a fused
-            kernel whose mask adds a bias.
-        rows: the positions of the recorded queries, counted from 0; None if all queries were
-            recorded.
-        keys: in a top-k record, the positions of the keys whose weights were kept, as an int32
-            tensor ``(batch, head, query, k)``. The key with the largest weight comes first. A row
-            may be padded with keys whose weight is 0. The labels of the key axis include keys whose
-            weights were not kept.
-        residual: in a top-k record, the sum of the weights that were not kept, ``(batch, head,
-            query)``.
-        key_count: in a top-k record, the number of all keys, including those that were not kept.
-        lazy: in a lazy record, the queries and keys from which any row can be computed.
-        notes: remarks about the recording, such as limitations.
-        values: the values that the weights multiply, ``(batch, head, key, width)``, if recorded.
-        outputs: the output of each head for the recorded queries, ``(batch, head, query, width)``,
-            if recorded. The heads have not been concatenated or projected yet.
+        call: the index of the call among the module's calls, counted from 0.
+        weights: the attention weights, usually with shape ``(batch, head, query, key)``. A lazy
+            record computes all weights each time ``weights`` is read.
+        axes: one `Axis` for each dimension of ``weights``.
+        content, bias: query times key, and the bias that was added. They are None except for probes
+            and for fused kernels whose mask adds a bias.
+        rows: the positions of the recorded queries, counted from 0; None: all queries.
+        keys: in a top-k record, the positions of the kept keys, int32, shape ``(batch, head, query,
+            k)``. The key with the largest weight comes first. A row may be padded with keys of
+            weight 0.
+        residual: in a top-k record, the sum of the other weights, shape ``(batch, head, query)``.
+        key_count: in a top-k record, the number of all keys.
+        lazy: in a lazy record, the queries and keys of the call.
+        notes: remarks about the recording.
+        values: the values, if recorded, shape ``(batch, head, key, width)``.
+        outputs: the heads' outputs before concatenation and projection, if recorded, shape
+            ``(batch, head, query, width)``.
 
     Raises:
         RecordingError: the axes do not match the shape of the weights.
@@ -111,27 +107,24 @@ class AttentionRecord:
         axes: tuple[Axis, ...],
         notes: tuple[str, ...] = (),
     ) -> AttentionRecord:
-        """Return a record that computes its weights each time they are read."""
+        """Return a lazy record."""
         # The queries are a placeholder for the weights, which would be costly to compute here.
         return cls(site, call, lazy.q, axes, lazy=lazy, notes=notes)
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of ``weights``. Reading the shape does not compute the weights."""
+        """The shape of ``weights``."""
         return tuple(self.weights.shape) if self.lazy is None else self.lazy.shape
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """The number of positions on each axis.
-
-        The key axis of a top-k record counts all keys, including those that were not kept.
-        """
+        """The number of positions on each axis. In a top-k record, all keys are counted."""
         shape = self.shape
         return shape if self.keys is None else (*shape[:-1], self.key_count or shape[-1])
 
     @property
     def _dimensions(self) -> dict[str, tuple[int, ...]]:
-        """Map each tensor field to the axis indices of its dimensions; -1 means no axis."""
+        """Maps each tensor field to the axis index of each dimension; -1: no axis."""
         every = tuple(range(len(self.axes)))
         return dict.fromkeys(("weights", "content", "bias", "keys"), every) | {
             "residual": every[:-1],
@@ -140,9 +133,9 @@ class AttentionRecord:
         }
 
     def names(self, index: int) -> tuple[str, ...]:
-        """Return the names of the positions on one axis: labels, or numbers if there are no labels.
+        """Return the labels of one axis, or the positions as text if there are no labels.
 
-        Without labels, a query's name is its position among all queries of the call.
+        Queries without labels are numbered among all queries of the call.
         """
         axis = self.axes[index]
         if axis.labels is not None:
@@ -155,7 +148,7 @@ class AttentionRecord:
         """Return the index of the axis called ``name``.
 
         Raises:
-            RecordingError: no axis or more than one axis is called ``name``.
+            RecordingError: there is no such axis, or several axes have this name.
         """
         names = [axis.name for axis in self.axes]
         if names.count(name) != 1:
@@ -164,10 +157,7 @@ class AttentionRecord:
         return names.index(name)
 
     def replaced(self, **changes: Any) -> AttentionRecord:
-        """Return a copy of the record in which the given fields are changed.
-
-        A lazy record stays lazy, whereas ``dataclasses.replace`` would compute its weights.
-        """
+        """Return a copy with changed fields. A lazy record stays lazy."""
         if self.lazy is not None:
             changes.setdefault("weights", self.lazy.q)
         return replace(self, **changes)
@@ -175,8 +165,7 @@ class AttentionRecord:
     def labelled(self, **labels: Sequence[str]) -> AttentionRecord:
         """Return a copy of the record with labels on the named axes.
 
-        If only some queries were recorded, you may give labels for all queries of the call. The
-        copy keeps only the labels of the recorded queries.
+        Give labels for the recorded queries, or for all queries of the call.
 
         Raises:
             RecordingError: an axis does not exist, or the number of labels is wrong.
@@ -203,11 +192,10 @@ class AttentionRecord:
     def sel(self, **selection: Any) -> AttentionRecord:
         """Return a record of the selected positions, for example ``sel(query="the", head=[0, 3])``.
 
-        A string selects every position whose label is equal to the string. If the axis has no
-        labels, the string must be the number of a position. An integer is a position (-1 is the
-        last), and a slice is a range of positions. A list may mix strings and integers. The result
-        keeps every axis. A lazy record computes only the selected rows. The keys of a top-k record
-        cannot be selected.
+        A string selects every position with this label. On an axis without labels, the string must
+        be the number of a position. An integer is a position (-1 is the last), and a slice is a
+        range of positions. A list may mix strings and integers. The result keeps every axis. A lazy
+        record computes only the selected rows.
 
         Raises:
             RecordingError: the axis, label or position does not exist, or the keys of a top-k
@@ -245,11 +233,10 @@ class AttentionRecord:
     def to_numpy(self) -> NDArray[np.floating[Any]]:
         """Return the weights as a float32 or float64 array with one dimension per axis.
 
-        For a top-k record, the array is 0 where no weight was kept.
+        In the array of a top-k record, all other weights are 0.
 
         Raises:
-            RecordingError: the record is lazy or a top-k record, and the array would have more than
-                250 million weights.
+            RecordingError: the array of a lazy or top-k record would have over 250 million weights.
         """
         sizes = self.sizes
         if (self.lazy is not None or self.keys is not None) and math.prod(sizes) > _MOST_CELLS:
@@ -270,11 +257,10 @@ class AttentionRecord:
     def to_pandas(self, *, max_rows: int = MOST_ROWS) -> pandas.DataFrame:
         """Return a table with one row per weight.
 
-        The columns are ``site``, ``call``, one column per axis, and ``weight``. The columns
-        ``content`` and ``bias`` follow if they were recorded. The column of an axis contains
-        labels, or numbers if the axis has no labels. If labels repeat, an additional column such as
-        ``query_position`` contains the numbers. The table of a top-k record lists only the kept
-        keys.
+        The columns are ``site``, ``call``, one column per axis, and ``weight``. The last columns
+        are ``content`` and ``bias``, if recorded. An axis column contains labels, or numbers if the
+        axis has no labels. If a label is repeated, a column such as ``query_position`` gives the
+        numbers. The table of a top-k record lists only the kept keys.
 
         Raises:
             RecordingError: the table would have more than ``max_rows`` rows.
@@ -292,7 +278,7 @@ class AttentionRecord:
 
 
 def _places(record: AttentionRecord, name: str, choice: Any) -> list[int]:
-    """Convert ``choice`` (labels, integers or a slice) to a list of positions, counted from 0."""
+    """Convert labels, integers or a slice to positions, counted from 0."""
     if isinstance(choice, list | tuple):
         return [position for label in choice for position in _places(record, name, label)]
     prefix = f"{record.site}: {name}"
@@ -320,7 +306,7 @@ def _selected(
     by_place: Mapping[int, list[int]],
     sizes: Sequence[int],
 ) -> Tensor:
-    """Select positions of a tensor. ``axes`` maps dimensions to axes; -1 means no axis."""
+    """``axes`` is the axis index of each dimension; -1: no axis."""
     for dimension, axis in enumerate(axes, -len(axes)):
         if axis not in by_place or -dimension > value.dim():
             continue  # nothing is selected there, or the tensor lacks the axis
@@ -331,10 +317,7 @@ def _selected(
 
 
 def _of_lazy(lazy: LazyAttention, by_place: Mapping[int, list[int]]) -> dict[str, Any]:
-    """Return the new fields ``lazy`` and ``weights`` of a record after a selection.
-
-    If queries or keys are selected, the weights are computed, and the record is no longer lazy.
-    """
+    """Return the fields ``lazy`` and ``weights``. Selected queries or keys end laziness."""
     lead = {axis: chosen for axis, chosen in by_place.items() if axis < 2}
     group = lazy.shape[1] // lazy.k.shape[1]
     parts: dict[str, Any] = {}
@@ -353,7 +336,7 @@ def _of_lazy(lazy: LazyAttention, by_place: Mapping[int, list[int]]) -> dict[str
 
 
 def kind_of(record: AttentionRecord) -> str:
-    """Describe the recorded weights in a few words: ``all``, ``3 rows``, ``top 16`` or ``lazy``."""
+    """Describe the recorded weights, such as ``all``, ``3 rows``, ``top 16`` or ``lazy``."""
     if record.lazy is not None:
         return "lazy"
     rows = "" if record.rows is None else count(len(record.rows), "row")
@@ -363,7 +346,7 @@ def kind_of(record: AttentionRecord) -> str:
 
 
 def _plain(value: Tensor) -> NDArray[np.floating[Any]]:
-    """Convert a tensor to a float32 or float64 array, because numpy has no bfloat16."""
+    """Return a float32 or float64 array, because numpy has no bfloat16."""
     tensor = value.detach().cpu()
     array: NDArray[np.floating[Any]] = (
         tensor if tensor.dtype in (torch.float32, torch.float64) else tensor.float()
@@ -431,7 +414,7 @@ def _table(record: AttentionRecord, repeated: set[str]) -> pandas.DataFrame:
 
 
 def recording_text(sites: Mapping[str, Sequence[AttentionRecord]]) -> str:
-    """Return a summary that lists the calls and sizes of each site, and then the notes."""
+    """Return a summary with the calls and sizes of each site, and with the notes."""
     records = [record for calls in sites.values() for record in calls]
     lines = [f"Recording: {count(len(sites), 'site')}, {count(len(records), 'call')}"]
     for site, calls in list(sites.items())[:_MAX_LISTED_RECORDS]:

@@ -1,4 +1,4 @@
-"""Tensor axes with names and labels, and the selection of positions on an axis."""
+"""Named tensor axes, and the selection of positions on an axis."""
 
 from __future__ import annotations
 
@@ -19,10 +19,7 @@ _GIVE: Final = "give a position (0, 1, ... or -1 for the last), a list of positi
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """One dimension of a tensor: its name and, optionally, a label for each position.
-
-    For example, ``Axis("key", ("46.5", "46.6", "47.1"))`` has three labelled positions.
-    """
+    """One dimension of a tensor: its name and, optionally, a label for each position."""
 
     name: str
     labels: tuple[str, ...] | None = None
@@ -31,10 +28,10 @@ class Axis:
 def positions(
     name: str, value: Any, error: type[AttnlensError] = RecordingError
 ) -> tuple[int, ...] | slice:
-    """Check a selection of positions, and return it as a tuple of integers or as a slice.
+    """Return a selection of positions as a tuple of integers or as a slice.
 
-    ``value`` is an integer, a sequence or array of integers, or a slice. If the sequence is empty
-    or the type of the value is not supported, ``error`` is raised.
+    ``value`` is an integer, a sequence or array of integers, or a slice. For any other value and
+    for an empty sequence, ``error`` is raised.
     """
     if isinstance(value, Tensor | np.ndarray):
         value = value.tolist()
@@ -54,11 +51,11 @@ def places(
     error: type[AttnlensError] = RecordingError,
     remedy: str = "",
 ) -> list[int]:
-    """Return the selected positions of an axis with ``size`` positions, counted from 0.
+    """Return the selected positions, counted from 0.
 
-    ``choice`` must be a return value of the function `positions`. If a position is out of range or
-    a slice selects nothing, ``error`` is raised. The error message names the ``subject``, such as
-    ``"encoder: head"``, and ends with ``remedy``.
+    ``choice`` is a result of `positions`, and ``size`` is the number of positions. If a position is
+    out of range or a slice selects nothing, ``error`` is raised. The message starts with
+    ``subject`` and ends with ``remedy``.
     """
     valid_range = f"there are {size} entries (0 to {size - 1}, or -1 for the last){remedy}"
     if isinstance(choice, slice):
@@ -73,7 +70,7 @@ def places(
 
 
 def broadcasts(own: Sequence[int], shape: Sequence[int]) -> bool:
-    """Return whether a tensor with the shape ``own`` can be broadcast to ``shape``."""
+    """Return whether the shape ``own`` can be broadcast to ``shape``."""
     ends = zip(reversed(own), reversed(shape), strict=False)
     return len(own) <= len(shape) and all(size in (1, full_size) for size, full_size in ends)
 

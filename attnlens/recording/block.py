@@ -1,7 +1,4 @@
-"""The base class for the ``with`` blocks that `record` and `intervene` open.
-
-A block receives the attention calls of a model, and reports attention that it could not observe.
-"""
+"""The base class for the ``with`` blocks of `record` and `intervene`."""
 
 from __future__ import annotations
 
@@ -33,16 +30,16 @@ _LOOKED_FOR: Final = (
 
 _ENDINGS: Final = ("attention", "attn", "attend", "retention")
 _WITHOUT_WEIGHTS: Final = ("linear", "lightning", "delta", "mamba", "ssm")
-"""Modules whose names contain one of these words compute no attention weights over positions."""
+"""Words in the names of modules that compute no attention weights over positions."""
 _MAX_NAMES: Final = 6
 
 
 @dataclass(frozen=True, slots=True)
 class FoundCall:
-    """An attention call that was found, and the block that records or changes the call.
+    """An attention call, and the block that records or changes the call.
 
-    If ``call`` is None, the attention call is created from ``product`` on demand. ``is_again`` is
-    true if an earlier call already used the same weights.
+    If ``call`` is None, ``product`` creates the call. ``is_again`` means that an earlier call used
+    the same weights.
     """
 
     block: Block
@@ -59,7 +56,7 @@ class FoundCall:
         return self.product.call(is_whole)
 
     def report(self) -> None:
-        """Report the call to its block, or store it if this thread currently holds calls back."""
+        """Report the call to the block, or to ``held`` if this thread collects calls."""
         source = self.to_call() if self.product is None else self.product.weights
         if source.device.type == "meta":
             raise RecordingError(
@@ -77,9 +74,9 @@ class _ThreadState(threading.local):
     """The state of one thread.
 
     Attributes:
-        followers: the followers of the open blocks, with the outermost block first.
+        followers: the followers of the open blocks, outermost block first.
         is_quiet: whether attention calls are ignored.
-        held: a list that collects attention calls; if None, the calls are reported at once.
+        held: collects attention calls; None: calls are reported at once.
     """
 
     followers: Sequence[Any] = ()
@@ -88,7 +85,7 @@ class _ThreadState(threading.local):
 
     @contextmanager
     def having(self, **values: Any) -> Iterator[None]:
-        """Set attributes of this state inside a ``with`` block."""
+        """Set attributes inside a ``with`` block."""
         before = {name: getattr(self, name) for name in values}
         vars(self).update(values)
         try:
@@ -101,27 +98,26 @@ thread_state: Final = _ThreadState()
 
 
 class Block:
-    """Observe a model's attention while a ``with`` block runs, in the thread of that block.
+    """Observe a model's attention in one thread while a ``with`` block runs.
 
     Args:
-        is_wanted: a function that says whether a site is recorded or changed.
+        is_wanted: selects sites by name.
 
     Attributes:
         probes: maps each site of a probe to the probe module.
         follows: whether the values and outputs of the heads are needed.
-        follower: the object that follows the model's operators while the block runs.
+        follower: the `Follower` of this block while the block runs.
         named: the sites that match a `SoftmaxAdapter`.
-        claimed: maps each `Pair` whose weights passed through a probe to the site and number of the
-            probe's call.
+        claimed: maps each `Pair` of a probe to the probe's site and call number.
         known: the sites of probes and of modules whose class name suggests attention.
-        seen: maps each site to its number of calls. Sites that are not wanted are included.
+        seen: maps each site, selected or not, to the number of calls.
         missed: maps each site to the reason why possible attention was not recorded.
         refused: maps each site to the reason why attention cannot be recorded or changed.
     """
 
     error: type[AttnlensError] = RecordingError
     leave_out = ""
-    """The name of the option that leaves out a site, for error messages."""
+    """The option that excludes a site, for error messages."""
 
     def __init__(self, model: nn.Module, is_wanted: Callable[[str], bool]) -> None:
         self.model = model
@@ -171,10 +167,7 @@ class Block:
             ]
 
     def needs_follower(self) -> bool:
-        """Whether the model's operators must be followed.
-
-        Values, outputs and attention outside probes can only be observed in this way.
-        """
+        """Whether attention outside probes, values or outputs must be observed."""
         kinds = {type(module) for module in self.sites.modules.values()}
         return self.follows or not all(map(_has_only_probes, kinds))
 
@@ -186,10 +179,7 @@ class Block:
     # Methods that a `Follower` calls
 
     def asks(self, site: str, is_again: bool = False) -> bool:
-        """Return whether the block wants a call of this site.
-
-        The call is counted in ``seen``, unless ``is_again`` is true.
-        """
+        """Return whether this site is selected. A new call is counted in ``seen``."""
         if not is_again:
             self.seen[site] = self.seen.get(site, 0) + 1
         return self._is_reported(site)
@@ -197,26 +187,20 @@ class Block:
     def tell(
         self, site: str, call: AttentionCall, pair: Pair | None = None, is_again: bool = False
     ) -> None:
-        """Handle one attention call.
-
-        ``is_again`` is true if an earlier call already used the same weights.
-        """
+        """Handle one attention call. ``is_again``: an earlier call used the same weights."""
         raise NotImplementedError
 
     def is_named(self, site: str, module: nn.Module) -> bool:
-        """Whether an adapter, the name or the class name says that a module computes attention."""
+        """Whether an adapter or a name marks the module as attention."""
         own = "".join([part for part in site.split(".") if not part.isdigit()][-1:])
         return site in self.named or _is_attention(own, type(module).__name__)
 
     def expect(self, pair: Pair, site: str, shape: tuple[int, ...]) -> None:
-        """Store weights; `doubts` reports weights that the model does not multiply with values."""
+        """Remember weights. If they are never used, `doubts` reports them."""
         self._expected[pair] = site, shape
 
     def doubt(self, site: str, shape: tuple[int, ...], is_open: bool) -> None:
-        """Store the reason why a product that may be attention is not recorded.
-
-        ``is_open`` is true if the weights are exponentials that were not normalised to sum to 1.
-        """
+        """Remember possible attention. ``is_open``: the weights are unnormalised exponentials."""
         if is_open:
             self.refused[site] = (
                 f"exponentials of shape {shape} were multiplied with values before they "
@@ -238,7 +222,7 @@ class Block:
             )
 
     def lose(self, site: tuple[str, nn.Module] | None, operator: str, error: Exception) -> None:
-        """Store the reason why an operator of the model could not be followed."""
+        """Remember an operator that could not be followed."""
         name = self.sites.root if site is None else site[0]
         reason = f"{type(error).__name__}: {error}"
         self.refused[name] = (
@@ -246,7 +230,7 @@ class Block:
         )
 
     def note_foreign(self, site: tuple[str, nn.Module] | None) -> None:
-        """Store that a module ran a custom operator or used a tensor of unknown origin."""
+        """Remember a module with a custom operator or a tensor of unknown origin."""
         if site is not None:
             self._foreign.add(site[0])
 
@@ -262,12 +246,12 @@ class Block:
         raise NotImplementedError
 
     def claim(self, weights: Tensor, site: str, number: int) -> None:
-        """Store that a probe reported the weights, so that their product is not reported again."""
+        """Remember weights that a probe reported, to report the weights only once."""
         if self.follower is not None:
             self.claimed[self.follower.pair_of(weights)] = site, number
 
     def in_block_thread(self, site: str) -> bool:
-        """Return whether the current thread is the thread of the block; if not, store the site."""
+        """Whether this is the thread of the block. In another thread, the site is stored."""
         if threading.get_ident() == self._thread:
             return True
         self._elsewhere.add(site)
@@ -301,10 +285,7 @@ class Block:
     # Reports of attention that was not seen
 
     def unseen(self) -> dict[str, str]:
-        """Return the reasons why attention was not observed, as a dict from sites to reasons.
-
-        For example, the module ran in another thread, or computed attention outside torch.
-        """
+        """Return a dict from sites to the reasons why attention was not observed."""
         unseen = {
             site: self._why_unseen(site)
             for site in self._unseen_attentions()
@@ -324,7 +305,7 @@ class Block:
         }
 
     def doubts(self) -> dict[str, str]:
-        """Return the reasons why attention may be missing, as a dict from sites to reasons."""
+        """Return a dict from sites to the reasons why attention may be missing."""
         unused = {
             site: f"weights of shape {shape} were computed from queries and keys, but no "
             "product of these weights with values was seen; multiply with "
@@ -356,7 +337,7 @@ class Block:
         ]
 
     def _is_seen(self, site: str) -> bool:
-        """Whether attention was seen in this module, in a submodule or in an enclosing module."""
+        """Whether attention was seen in the module, a submodule or an enclosing module."""
         if site == self.sites.root and (self.seen or self._passed_over):
             return True
         return self._is_passed_over(site) or any(
@@ -382,7 +363,6 @@ def _is_inside(site: str, outer: str) -> bool:
 
 
 def _is_attention(*names: str) -> bool:
-    """Whether a name suggests attention and no name contains a word of `_WITHOUT_WEIGHTS`."""
     lower = [name.lower() for name in names]
     return not any(word in name for name in lower for word in _WITHOUT_WEIGHTS) and any(
         "attention" in name or name.endswith(_ENDINGS) for name in lower
@@ -390,7 +370,7 @@ def _is_attention(*names: str) -> bool:
 
 
 def _has_only_probes(kind: type[nn.Module]) -> bool:
-    """Whether modules of type ``kind`` compute no attention that bypasses a probe."""
+    """Whether such modules compute attention only through probes."""
     name = kind.__module__
     if name.startswith("torch.nn.modules."):
         return name not in ("torch.nn.modules.activation", "torch.nn.modules.transformer") or (
@@ -400,7 +380,7 @@ def _has_only_probes(kind: type[nn.Module]) -> bool:
 
 
 def reasons_of(unseen: dict[str, str]) -> str:
-    """Return a text that lists the reasons, each after the names of its sites."""
+    """List the sites of each reason in one text."""
     by_reason: dict[str, list[str]] = {}
     for site, reason in unseen.items():
         by_reason.setdefault(reason, []).append(site)
@@ -408,7 +388,7 @@ def reasons_of(unseen: dict[str, str]) -> str:
 
 
 def some_of(sites: Iterable[str]) -> str:
-    """Return the first few names as text, with the number of names that are left out."""
+    """List the first few names, and the number of further names."""
     names = list(sites)
     more = len(names) - _MAX_NAMES
     return ", ".join(names[:_MAX_NAMES]) + (f" and {more} more" if more > 0 else "")

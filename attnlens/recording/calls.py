@@ -19,21 +19,21 @@ from attnlens.recording.tracking import Axes, Dimension, Pair, TracedAxis, size_
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AttentionCall:
-    """The inputs and outputs of one attention call. Either ``source`` or ``weights`` is known.
+    """The inputs and outputs of one attention call. ``source`` or ``weights`` is given, or both.
 
-    The tensors belong to the model and may require gradients. Detach a tensor before you keep it,
-    and do not change it in place.
+    The tensors belong to the model. Detach a tensor before you keep it, and do not change it in
+    place.
 
     Attributes:
-        source: the queries and keys of a fused kernel, in the precision used by the kernel.
-        weights: the weights of a product of weights and values, ``(batch, head, query, key)``.
-        v: the values, ``(batch, key head, key, width)``, if known.
-        output: the output of each head, ``(batch, head, query, width)``, if known.
+        source: the queries and keys of a fused kernel, in the kernel's precision.
+        weights: the weights, shape ``(batch, head, query, key)``.
+        v: the values, if known, shape ``(batch, key head, key, width)``.
+        output: the output of each head, if known, shape ``(batch, head, query, width)``.
         dropout: the probability that the kernel drops a weight after softmax.
-        own: whether ``weights`` were computed for the block. Such weights need not be copied.
-        notes: remarks on how the call was observed.
+        own: whether ``weights`` can be kept without a copy.
+        notes: remarks about the call.
         site: the module that made the call, as in ``named_modules()``.
-        number: the number of the call (0, 1, ...) among the calls of that module in this block.
+        number: the index of the call among the module's calls, counted from 0.
     """
 
     source: LazyAttention | None = None
@@ -48,7 +48,7 @@ class AttentionCall:
 
     @property
     def queries(self) -> LazyAttention:
-        """The queries and keys, which must be known."""
+        """``source``, which must be given."""
         assert self.source is not None
         return self.source
 
@@ -75,7 +75,7 @@ class Layout(NamedTuple):
 def arranged(
     tensor: Tensor, dimensions: Sequence[Dimension], groups: Sequence[Dimension]
 ) -> Tensor:
-    """Reshape a tensor to one dimension per group of axes, and expand it along missing axes."""
+    """Return the tensor with one dimension per group, expanded along missing axes."""
     flat = [axis for dimension in dimensions for axis in dimension]
     target_axes = [axis for group in groups for axis in group]
     shared = [axis for axis in target_axes if axis in flat]
@@ -102,17 +102,16 @@ FUSED: Final = frozenset(
         "attention_math_for_mps",
     )
 )
-"""The operators that compute attention without returning its weights."""
+"""The fused operators, which do not return the attention weights."""
 
 
 def fused_call(
     func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any, are_heads: bool
 ) -> AttentionCall:
-    """Return the attention call of an operator in `FUSED`, built from the operator's arguments.
+    """Return the attention call of an operator in `FUSED`.
 
-    If heads share keys, some models pass the heads to the kernel as queries of one head. If
-    ``are_heads`` is true, every query is turned back into a head, so the queries have the shape
-    ``(batch, head * query, 1, d)``.
+    Some models pass heads with shared keys as queries of one head. With ``are_heads``, each of
+    these queries becomes a head, and the queries have shape ``(batch, head * query, 1, d)``.
     """
     names = [argument.name for argument in func._schema.arguments]
     arguments = dict(zip(names, args, strict=False)) | kwargs
@@ -147,10 +146,9 @@ def keys_of(tensor: Tensor) -> Any:
 
 
 def padded_arguments(arguments: dict[str, Any]) -> tuple[dict[str, Any], Tensor]:
-    """Pad nested inputs, and return the new arguments and a mask that is true at padded positions.
+    """Return the arguments with padded tensors, and a mask that is true at padded positions.
 
-    The padded length is the sequence length of the encoder's input, even if every sequence is
-    shorter. Torch itself would cut the input to the longest sequence.
+    The padded length is the length of the encoder's input, which may exceed every sequence.
     """
     nested = arguments["query"]
     sequences = nested.unbind()
@@ -180,19 +178,15 @@ _DROPPED: Final = (
 class Product:
     """A product of two tensors, which may be attention weights and values.
 
-    The dimensions of ``weights`` are ``shared``, ``free`` and ``key``, in this order. The values
-    have the ``shared`` dimensions but not the ``free`` dimensions.
-
     Attributes:
-        pair: the `Pair` to which the weights belong.
-        side: the side of the pair that is summed over, 0 or 1.
-        weights: ``(*shared, *free, key)``.
-        values: ``(*shared, key, *width)``.
-        output: ``(*shared, *free, *width)``.
-        value_key: the axes of the values that correspond to ``key`` of the weights.
-        is_open: whether the weights are exponentials that were not normalised to sum to 1.
-        is_learnt: whether the weights depend on the input but the values do not. For example, the
-            values are parameters.
+        pair: the `Pair` of the weights.
+        side: the summed side of the pair, 0 or 1.
+        weights: shape ``(*shared, *free, key)``.
+        values: shape ``(*shared, key, *width)``.
+        output: shape ``(*shared, *free, *width)``.
+        value_key: the key axes of the values.
+        is_open: whether the weights are unnormalised exponentials.
+        is_learnt: whether the values are constant but the weights are not.
     """
 
     pair: Pair
@@ -210,12 +204,7 @@ class Product:
 
     @property
     def layout(self) -> Layout:
-        """The axes of the product, grouped into batch, head, query, key and width.
-
-        An axis is a head axis if its positions are features, or if a reshape separated it from the
-        width of the values. The query axis is the side of the pair that is not summed over. If the
-        weights have no query axis, one of the remaining axes is chosen.
-        """
+        """The axes of the product in groups."""
         pair, key, width = self.pair, self.key, flat(self.width)
         shared, free = flat(self.shared), flat(self.free)
         axes_but_key = (*shared, *free)
@@ -246,7 +235,7 @@ class Product:
     def call(self, is_whole: bool = True) -> AttentionCall:
         """Return the product as an attention call, with values and outputs if ``is_whole`` is true.
 
-        The values are left out if they differ between the queries.
+        If the values differ between the queries, they are left out.
         """
         batch, head, query, key, width = self.layout
         dimensions = (*self.shared, *self.free, self.key)
@@ -263,11 +252,11 @@ class Product:
         return AttentionCall(None, weights, values, outputs, notes=notes)
 
     def is_attention(self, layout: Layout, is_named: bool) -> bool | None:
-        """Whether the product is attention weights times values; None if the answer is unclear.
+        """Whether the product is attention; None: unclear.
 
         Args:
             layout: the axes of the product.
-            is_named: whether the module's name says attention or an adapter names the module.
+            is_named: whether a name or an adapter marks the module as attention.
         """
         if self.is_open or not self.width:
             return False
@@ -317,10 +306,7 @@ class Pending:
     value_axes: Axes
 
     def summed(self, axes: Axes, side: int, output: Tensor) -> Product | None:
-        """Return the product that results from a sum over one side of the pair.
-
-        Return None unless exactly one dimension contains keys.
-        """
+        """Return the product after a sum over one side; None unless one dimension has all keys."""
         sizes, dimensions = self.shape, axes.dimensions
         keys = [
             dim
@@ -357,7 +343,7 @@ class Pending:
 def pending_of(
     operands: Sequence[Axes], tensors: Sequence[Tensor], output: Tensor
 ) -> Pending | None:
-    """Return an element-wise product as `Pending`; None if no factor contains weights."""
+    """Return an element-wise product that may be weights times values, or None."""
     for first, other in ((0, 1), (1, 0)):
         axes, values = operands[first], operands[other]
         pair = axes.weights_of
@@ -382,10 +368,7 @@ def pending_of(
 
 
 def key_side(axes: Axes, key: Dimension) -> tuple[Pair, int] | None:
-    """Return the pair to which weights belong, and the side of the pair that contains ``key``.
-
-    Return None if the tensor contains no weights, or if ``key`` is not part of exactly one side.
-    """
+    """Return the pair of the weights and the side of ``key``; None if they are unknown."""
     pair = axes.weights_of
     if pair is None:
         return None

@@ -1,7 +1,6 @@
-"""Create the record of each attention call, with the weights that the options of `record` select.
+"""Create attention records with the weights that the options of `record` select.
 
-Getting new memory from the operating system takes about as long as computing the weights. Memory of
-earlier recordings is therefore reused, up to `_MOST_BYTES`.
+Memory of earlier recordings is reused, because allocation takes as long as the computation.
 """
 
 from __future__ import annotations
@@ -30,13 +29,10 @@ from attnlens.recording.lazy import (
 AXES: Final = tuple(Axis(name) for name in ("batch", "head", "query", "key"))
 
 WHOLE_CALL_BYTES: Final = 128 << 20
-"""By default, a call is recorded whole if its weights take at most this many bytes.
-
-This is enough for 12 heads with 1,672 queries and 1,672 keys in float32.
-"""
+"""By default, all weights of a call are recorded if they take at most this many bytes."""
 
 DEFAULT_TOP: Final = 64
-"""By default, this many weights per row are recorded if a call exceeds `WHOLE_CALL_BYTES`."""
+"""The default ``top_k`` of calls that exceed `WHOLE_CALL_BYTES`."""
 
 _KEPT_DTYPES: Final = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
@@ -50,10 +46,10 @@ _NOT_LAZY: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """The options of `record` that select weights, and methods that create records.
+    """The options of `record` that select weights.
 
-    If ``dtype`` is None, weights from the model keep their precision. Weights that attnlens
-    computes from queries and keys are float32, or float64 if the queries are float64.
+    If ``dtype`` is None, weights from the model keep their precision. Other weights are float32, or
+    float64 if the queries are float64.
     """
 
     rows: tuple[int, ...] | slice | None = None
@@ -183,7 +179,7 @@ class Capture:
         )
 
     def _queries(self, count: int, site: str) -> list[int] | None:
-        """Return the positions of the queries to record; None if all queries are recorded."""
+        """Return the positions of the queries to record; None: all queries."""
         if self.rows is None:
             return None
         chosen = places(self.rows, count, f"{site}: row")
@@ -206,11 +202,7 @@ class Capture:
         return replace(source, q=source.q.detach(), k=source.k.detach(), mask=mask, lse=lse)
 
     def _mask(self, mask: Tensor) -> tuple[Tensor, bool]:
-        """Return the mask to store, and whether the mask changes the logits of visible keys.
-
-        All calls with the same mask share the stored mask. The stored mask is a copy if the record
-        is lazy.
-        """
+        """Return the mask to store, and whether the mask adds a bias to visible keys."""
         cache_key = (id(mask), 0 if mask.is_inference() else mask._version)
         if cache_key not in self._masks:
             plain = mask.detach()
@@ -234,7 +226,7 @@ class Capture:
         return AttentionRecord(site, number, self._as_kept(weights), axes, **parts)
 
     def _is_whole(self, shape: tuple[int, ...]) -> bool:
-        """Whether whole rows are recorded, as decided by the options and the size of the call."""
+        """Whether to record whole rows."""
         if self.rows is not None or self.top_k is not None:
             return self.top_k is None
         return shape[3] <= DEFAULT_TOP or self._size(shape) <= WHOLE_CALL_BYTES
@@ -253,7 +245,7 @@ class Capture:
     def _parts(
         self, call: AttentionCall, source: LazyAttention, rows: list[int] | None
     ) -> tuple[Tensor | None, Tensor | None]:
-        """Return the product of query and key, and the bias; both are None if there is no bias."""
+        """Return ``content`` and ``bias``; both are None if there is no bias."""
         mask = call.queries.mask
         if mask is None or mask.dtype == torch.bool or not self._mask(mask)[1]:
             return None, None
@@ -269,7 +261,7 @@ class Capture:
 
 
 def _hides(mask: Tensor) -> Tensor:
-    """Return a mask that is true where a huge negative number in ``mask`` hides a key."""
+    """True where a huge negative number in ``mask`` hides a key."""
     return mask <= torch.finfo(mask.dtype).min / 2
 
 
@@ -303,17 +295,14 @@ def _full_weights(source: LazyAttention, dtype: torch.dtype | None) -> Tensor:
 
 
 _MOST_BYTES: Final = 192 << 20
-"""The maximum amount of unused memory that is kept for later recordings, in bytes.
-
-For 512 tokens, the float32 weights of 12 layers with 12 heads each take 144 MiB.
-"""
+"""The maximum amount of unused memory, in bytes. GPT-2 at 512 tokens needs 144 MiB."""
 
 _idle: Final[dict[int, list[Tensor]]] = {}
-"""Maps sizes in bytes to unused memory. No lock is needed to append to a list or pop from it."""
+"""Maps sizes in bytes to unused memory. ``append`` and ``pop`` need no lock."""
 
 
 def empty(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> Tensor:
-    """Return an uninitialised tensor in memory that is kept for reuse when the tensor is freed."""
+    """Return an uninitialised tensor. Its memory is reused after the tensor is freed."""
     size = math.prod(shape) * dtype.itemsize
     if device.type != "cpu" or not 0 < size <= _MOST_BYTES:
         return torch.empty(shape, dtype=dtype, device=device)
@@ -329,7 +318,7 @@ def empty(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> T
 
 
 def zeros(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> Tensor:
-    """Return a tensor of zeros, in reused memory unless the tensor is large."""
+    """Return a tensor of zeros."""
     if math.prod(shape) * dtype.itemsize > _MOST_BYTES:
         # The system provides pages of zeros only when they are written, so this is cheap.
         return torch.zeros(shape, dtype=dtype, device=device)

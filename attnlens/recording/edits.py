@@ -1,4 +1,4 @@
-"""Read the options of `intervene` as edits of attention, and apply the edits to attention calls."""
+"""Convert the options of `intervene` to edits, and apply the edits to attention calls."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _REMEDY: Final = "; choose other positions, or name the sites with sites="
 
 @dataclass(frozen=True)
 class Edges:
-    """A selection of query-key pairs. A pair is selected if it matches every field.
+    """The query-key pairs that match every field.
 
     ::
 
@@ -37,12 +37,11 @@ class Edges:
     Attributes:
         key: the attended positions.
         query: the attending positions.
-        head: the heads of the model. If query heads share a key head, ``head`` still refers to
-            query heads.
-        batch: the positions of sequences in the batch.
+        head: the query heads, even if several query heads share a key head.
+        batch: the sequences of the batch.
 
     Raises:
-        InterventionError: a field contains no position, or something that is not a position.
+        InterventionError: a field is empty or has a wrong type.
     """
 
     key: Positions = None
@@ -58,7 +57,7 @@ class Edges:
                 object.__setattr__(self, axis.name, checked)
 
     def cells(self, shape: tuple[int, ...], site: str, device: Any = None) -> Tensor:
-        """Return a boolean mask of the chosen cells, which can be broadcast to the weights.
+        """Return a boolean mask of the selected cells, broadcastable to the weights.
 
         Raises:
             InterventionError: a position does not exist.
@@ -87,7 +86,7 @@ Change = Callable[[Tensor], Tensor]
 NewValues = Array | Change | AttentionRecord
 
 FOLLOWED: Final = ("values", "outputs")
-"""The options that change values or outputs, and leave the weights unchanged."""
+"""The options that change values or outputs instead of weights."""
 
 _VALUES_CHANGED: Final = "recorded under an intervention, which changed the outputs of the heads"
 _WEIGHTS_CHANGED: Final = "recorded under an intervention, which changed the weights"
@@ -95,20 +94,17 @@ _WEIGHTS_CHANGED: Final = "recorded under an intervention, which changed the wei
 
 @dataclass(slots=True, eq=False)
 class Edit:
-    """An edit that changes chosen cells of the weights, or chosen values or outputs.
+    """One edit of weights, values or outputs.
 
     Attributes:
-        name: the option of `intervene`, such as ``hide`` or ``scale``.
+        name: the option of `intervene`, such as ``hide``.
         patterns: patterns of site names; None if no site was named.
-        edges: selections of cells; a cell is chosen if at least one selection includes the cell.
-        values: the tensor given to the option, which contains flags of hidden cells, factors, new
-            weights, new values or new outputs.
-        change: a function that converts the old tensor to the new tensor; only for ``replace``,
-            ``values`` and ``outputs``.
-        renormalise: whether rows with a chosen cell are rescaled to sum to 1 afterwards.
-        touched: the number of edited calls of each site.
-        passed: maps sites that were left unchanged to their number of keys, which differs from the
-            number of keys in ``values``.
+        edges: the cells to change, as a union of selections.
+        values: the tensor given to the option, if any.
+        change: the function given to ``replace``, ``values`` or ``outputs``, if any.
+        renormalise: whether changed rows are rescaled to sum to 1.
+        touched: maps each edited site to the number of edited calls.
+        passed: maps each site where ``values`` does not fit to the number of keys.
     """
 
     name: str
@@ -122,10 +118,7 @@ class Edit:
     passed: dict[str, int] = field(default_factory=dict)
 
     def chosen(self, call: AttentionCall) -> Tensor | None:
-        """Return a mask of the weights to change; None if the edit does not apply to the call.
-
-        The mask can be broadcast to the weights.
-        """
+        """Return a broadcastable mask of the weights to change; None: the edit does not apply."""
         site, keys = call.site, call.shape[-1]
         if not self.is_wanted(site):
             return None
@@ -140,7 +133,7 @@ class Edit:
         return chosen & self._on_grid(call) if hidden else chosen
 
     def changed(self, weights: Tensor, chosen: Tensor, call: AttentionCall) -> Tensor:
-        """Return weights ``(batch, head, query, key)`` with the chosen cells changed."""
+        """Return the changed weights, with shape ``(batch, head, query, key)``."""
         exact = weights.to(torch.promote_types(weights.dtype, torch.float32))
         if self.name == "hide":
             new = exact.new_zeros(())
@@ -157,7 +150,7 @@ class Edit:
         return edited.to(weights.dtype)
 
     def with_edited_values(self, before: Tensor, site: str) -> Tensor:
-        """Return values or outputs ``(batch, head, position, width)`` with the edit applied."""
+        """Return edited values or outputs, with shape ``(batch, head, position, width)``."""
         self.touched[site] = self.touched.get(site, 0) + 1
         batch, heads, places, _ = before.shape
         if self.name == "values":
@@ -182,10 +175,10 @@ class Edit:
         return fitted
 
     def _on_grid(self, call: AttentionCall) -> Tensor:
-        """Return the values of the edit in a shape that can be broadcast to the weights.
+        """Return ``values`` with four dimensions, broadcastable to the weights.
 
-        The values are ``(key,)``, ``(batch, key)``, ``(batch, query, key)`` or ``(batch, head,
-        query, key)``. An axis of size 1 applies to every position.
+        The shape of ``values`` is ``(key,)``, ``(batch, key)``, ``(batch, query, key)`` or
+        ``(batch, head, query, key)``.
 
         Raises:
             InterventionError: the sizes do not fit the weights of the call.
@@ -211,9 +204,9 @@ def edits_asked(options: Mapping[str, object], sites: Which | None, scope: Edges
     """Return the edits that the options of `intervene` request.
 
     Args:
-        options: the value of each option; None if the option is not used.
-        sites: the sites to edit; None: all sites. If an option maps sites to values, ``sites`` must
-            be None.
+        options: the value of each option; None: not used.
+        sites: the sites to edit; None: all sites. If an option is a mapping, ``sites`` must be
+            None.
         scope: the cells to edit.
 
     Raises:
@@ -291,7 +284,7 @@ def _edit_of_values(edit: Edit, value: Any, scope: Edges) -> Edit:
 
 
 def _edges_of(value: Any, scope: Edges) -> list[Edges]:
-    """Return the value of ``hide`` (positions or `Edges`) as a list of `Edges`."""
+    """Convert positions or `Edges` to a list of `Edges`."""
     many = [value] if isinstance(value, Edges) else value
     is_list = isinstance(many, Sequence) and not isinstance(many, str | bytes)
     if not (is_list and any(isinstance(item, Edges) for item in many)):
@@ -327,10 +320,9 @@ def _is_grid(value: Any) -> bool:
 
 
 def edited(call: AttentionCall, edits: Sequence[Edit]) -> AttentionCall | None:
-    """Return the call with the edits of weights applied; None if no edit applies to the call.
+    """Return the call with edited weights; None if no edit applies.
 
-    For a fused kernel, hidden keys are added to the mask if possible. The kernel then computes the
-    output without forming the weights. For all other edits, the weights are computed.
+    If possible, hidden keys are added to a fused kernel's mask, and no weights are computed.
 
     Raises:
         InterventionError: an edit does not fit the call.
@@ -352,7 +344,7 @@ def edited(call: AttentionCall, edits: Sequence[Edit]) -> AttentionCall | None:
 
 
 def with_edited_values(call: AttentionCall, edits: Sequence[Edit]) -> AttentionCall | None:
-    """Return the call with its values or outputs edited; None if no edit applies to the call."""
+    """Return the call with edited values or outputs; None if no edit applies."""
     v, output = call.v, call.output
     assert v is not None
     assert output is not None
@@ -372,7 +364,7 @@ def with_edited_values(call: AttentionCall, edits: Sequence[Edit]) -> AttentionC
 
 
 def computed(call: AttentionCall) -> Tensor:
-    """Compute the output of a call, with torch's kernel unless the call has explicit weights."""
+    """Compute the output of each head, with shape ``(batch, head, query, width)``."""
     assert call.v is not None
     weights, v = call.weights, call.v
     if weights is None:
@@ -396,7 +388,7 @@ def computed(call: AttentionCall) -> Tensor:
 
 
 def without(call: AttentionCall, cells: Tensor) -> AttentionCall:
-    """Return a copy of the call in which the mask also hides ``cells``."""
+    """Return the call with a mask that also hides ``cells``."""
     source = call.queries
     mask = source.mask
     if mask is None or mask.dtype == torch.bool:
@@ -415,10 +407,10 @@ def without(call: AttentionCall, cells: Tensor) -> AttentionCall:
 
 
 def weights_of(call: AttentionCall) -> Tensor:
-    """Return the weights of a call, ``(batch, head, query, key)``, with gradients.
+    """Return the differentiable weights of a call, with shape ``(batch, head, query, key)``.
 
-    Weights computed from queries and keys are float32, or float64 if the queries are float64. For
-    these weights, each row sums to 1, or is all 0 if every key is hidden.
+    Computed weights are float32, or float64 if the queries are float64. Each computed row sums to
+    1, or is all 0 if every key is hidden.
     """
     if call.weights is not None:
         return call.weights
@@ -440,5 +432,5 @@ def weights_of(call: AttentionCall) -> Tensor:
 
 
 def _earlier(source: LazyAttention) -> Tensor:
-    """Return a causal mask ``(query, key)``, which is true where the query sees the key."""
+    """Return a causal mask, true at visible keys, with shape ``(query, key)``."""
     return torch.ones(source.shape[2:], dtype=torch.bool, device=source.q.device).tril()

@@ -1,9 +1,8 @@
 """Find attention in a model by following the model's operators.
 
-`Follower` is a torch dispatch mode. It examines every operator after the operator has run, and
-leaves the result unchanged. A fused attention kernel exposes its queries and keys. Torch's fused
-encoder layers are run operator by operator, so that their attention can be observed. All other
-attention is recognised as a product of weights and values.
+`Follower` is a torch dispatch mode, which examines the result of every operator. The arguments of
+fused kernels contain the queries and keys. Torch's fused encoder layers are run operator by
+operator. Other attention is recognised as a product of weights and values.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ _FACTORS: Final = {
     **dict.fromkeys(("mm", "bmm", "mv", "dot"), 0),
     **dict.fromkeys(("addmm", "addmv", "baddbmm", "_addmm_activation"), 1),
 }
-"""Matrix products, each with the position of the first matrix in the operator's arguments."""
+"""Maps matrix products to the argument position of the first matrix."""
 
 _SOFTMAXES: Final = frozenset((
     "_softmax", "softmax", "_safe_softmax", "_log_softmax", "log_softmax",
@@ -75,7 +74,7 @@ _COMPOSITE: Final = torch._C.DispatchKey.CompositeImplicitAutograd
 class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Follow a model's operators and report every attention call to a block.
 
-    The results of the operators do not change, not even by rounding.
+    The results of the operators stay the same to the last bit.
     """
 
     supports_higher_order_operators = True
@@ -136,7 +135,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return output
 
     def begin(self, arguments: Any) -> None:
-        """Prepare to follow a call of the model. ``arguments`` are the inputs of the call."""
+        """Prepare for a call of the model with the inputs ``arguments``."""
         self._used.clear()
         self.plan = Plan.of(self.block.model, bool(self.block.named))
         if torch._C._functorch.peek_interpreter_stack() is not None:
@@ -146,7 +145,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 self.tracker.of(part)
 
     def pair_of(self, weights: Tensor) -> Pair:
-        """Return the pair to which a probe's weights belong. Create a pair if none is known."""
+        """Return the pair of a probe's weights. Create a pair if necessary."""
         axes = self.tracker.of(weights)
         if axes.weights_of is None:
             axes = _softmax_axes(axes, weights.dim() - 1, weights.shape[-1])
@@ -157,13 +156,12 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return pair
 
     def _site(self) -> tuple[str, nn.Module] | None:
-        """Return the name and the object of the running module."""
         return self._fused_site or self.block.sites.running(sys._getframe(1))
 
     # Fused operators
 
     def _opened(self, func: Any, name: str, args: tuple[Any, ...], kwargs: Any) -> Any:
-        """Run one of torch's fused encoder operators so that its attention can be observed."""
+        """Run a fused encoder operator and follow the operators inside."""
         source = args[0]
         keys = keys_of(source)
         if name == "_native_multi_head_attention":
@@ -213,11 +211,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def _reentered(
         self, func: Any, keys: Any, args: Iterable[Any], site: tuple[str, nn.Module] | None
     ) -> Any:
-        """Run an operator so that the operators inside it are followed.
-
-        Attention inside the operator is reported for ``site``. If ``site`` is None, only fused
-        self-attention is followed.
-        """
+        """Follow the operators inside an operator; only `_NATIVE` if ``site`` is None."""
         before = self._is_inside, self._fused_site
         self._is_inside, self._fused_site = site is None, site
         try:
@@ -262,7 +256,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 self.tracker.put(output, axes)
 
     def _axes_of_part(self, name: str, args: Any, kwargs: Any, part: Tensor) -> Axes:
-        """Return the axes of one result of an operator that returns several results."""
+        """Return the axes of one of several results."""
         first = args[0] if args and isinstance(args[0], Tensor) else None
         if name == "_transform_bias_rescale_qkv":
             # The result is (batch, head, position, width).
@@ -347,7 +341,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
         tensors: Sequence[Tensor],
         output: Tensor,
     ) -> Axes:
-        """Return the axes of an element-wise result, such as exponentials or normalised scores."""
+        """Return the axes of an element-wise result. Detect exponentials and normalised scores."""
         first = operands[0]
         if name == "bernoulli":
             return replace(axes, random=True)
@@ -387,7 +381,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return replace(axes, exponential=False, log_sum=name == "sub", total=False)
 
     def _expect(self, axes: Axes, output: Tensor) -> None:
-        """Report that scores became weights, so that the block expects a product with values."""
+        """Tell the block to expect a product of these weights with values."""
         pair = axes.weights_of
         if pair is None:
             return
@@ -408,7 +402,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
     # Products
 
     def _product(self, a: Tensor, b: Tensor, output: Tensor) -> Axes:
-        """Return the axes of a matrix product. Report the product if it is weights times values."""
+        """Return the axes of a matrix product, and report attention."""
         left, right = self.tracker.of(a), self.tracker.of(b)
         left_free = left.dimensions[-2:-1]
         right_free = right.dimensions[-1:] if b.dim() > 1 else ()
@@ -462,7 +456,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return _paired(lead, left_free, right_free, pair, constant)
 
     def _summed(self, source: Tensor, axes: Axes, output: Tensor) -> Axes:
-        """Return the axes of a sum, and report the product that the sum completes, if any."""
+        """Return the axes of a sum, and report attention."""
         before = self.tracker.of(source)
         pending: Pending | None = before.pending
         if pending is None:
@@ -474,7 +468,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return axes.plain() if product and self._attention(product) else axes
 
     def _attention(self, product: Product) -> bool:
-        """Return whether a product multiplies weights with values. If so, report the product."""
+        """Return whether a product is attention, and report attention."""
         self._findings += 1
         site, layout = self._site(), product.layout
         is_named = site is not None and self.block.is_named(*site)
@@ -537,11 +531,7 @@ def _compiled_runs_uncompiled() -> Iterator[None]:
 
 
 def _chosen_by_number(axes: Axes, operands: Sequence[Axes], output: Tensor) -> Axes:
-    """Return the axes of the result of ``eq``.
-
-    If the indices of the best keys are compared with all key indices, the result selects keys, so
-    the result is treated as attention weights.
-    """
+    """Return the axes of ``eq``. A comparison of top-k indices with all indices gives weights."""
     pairs = [pair for operand in operands for pair in operand.pairs]
     if len({*pairs}) != 1:
         return axes
@@ -560,13 +550,13 @@ def _chosen_by_number(axes: Axes, operands: Sequence[Axes], output: Tensor) -> A
 
 
 def _softmax_axes(axes: Axes, dim: int, size: int) -> Axes:
-    """Return the axes of a tensor that is normalised to sum to 1 over one dimension."""
+    """Return the axes after a softmax over one dimension."""
     pair = Pair((1, size), "softmax", {1})
     return Axes(plain(axes.dimensions)).as_sides(pair, {dim: 1})
 
 
 def _shares(axes: Axes, exponentials: Tensor, total: Tensor) -> Axes:
-    """Return the axes of exponentials that were divided by their sum over one dimension."""
+    """Return the axes of exponentials divided by their sum."""
     shape, other = exponentials.shape, total.shape
     summed = [
         dim
@@ -579,7 +569,7 @@ def _shares(axes: Axes, exponentials: Tensor, total: Tensor) -> Axes:
 
 
 def _lead_of(axes: Axes, other: Axes) -> tuple[Dimension, ...]:
-    """Return the leading dimensions of the factor whose axes are known in more detail."""
+    """Prefer the factor with more known axes."""
     own, rest = axes.dimensions[:-2], other.dimensions[:-2]
     if len(own) == len(rest) and any(axis.copied for axis in flat(own)):
         return tuple(
@@ -613,6 +603,6 @@ def _name_of(func: Any) -> str:
 
 @lru_cache(maxsize=4096)
 def _is_composite(func: Any) -> bool:
-    """Whether an operator is implemented by calls of other operators."""
+    """Whether an operator only calls other operators."""
     has_kernel = getattr(func, "has_kernel_for_dispatch_key", None)
     return has_kernel is not None and bool(has_kernel(_COMPOSITE))

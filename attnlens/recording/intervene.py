@@ -83,10 +83,9 @@ def intervene(
             model(x)
 
     The model may be any torch module. A recording around or inside the block shows the changed
-    weights. The block changes the weights ``(batch, head, query, key)`` that the model multiplies
-    with the values. In a fused kernel, the weights are changed before dropout. Gradients flow
-    through the change. If blocks are nested, the changes of the outer block are applied first. The
-    block does not modify the model itself, so other threads are not affected.
+    weights. In a fused kernel, the weights are changed before dropout. Gradients flow through the
+    change. In nested blocks, the outer block's changes are applied first. Other threads are not
+    affected.
 
     Give exactly one of ``hide``, ``scale``, ``replace``, ``values`` and ``outputs``. Each option
     may also be a mapping from site names or patterns to one of the forms below. If ``hide``,
@@ -94,38 +93,34 @@ def intervene(
     are left unchanged.
 
     Args:
-        hide: keys to hide. The other weights of the row are rescaled to sum to 1. If all keys of a
-            row are hidden, the row becomes 0. Give positions, one or several `Edges`, or a boolean
-            tensor that is true for hidden keys: ``(key)``, ``(batch, key)``, ``(batch, query,
-            key)`` or ``(batch, head, query, key)``. A tensor with a batch axis can hide different
-            keys in each sequence.
-        scale: the factor for the chosen weights: a number, or a tensor of a shape that ``hide``
-            accepts.
-        replace: new weights of a shape that ``hide`` accepts, or a function that takes the weights
-            ``(batch, head, query, key)`` and returns new weights.
-        values: new values ``(batch, head, key, width)``. Give a tensor that can be broadcast to
-            ``(batch, head, key, width)``, a function of the old values, or a record with values. If
-            you give a recording, each site gets the values that were recorded at this site.
-        outputs: new outputs of the heads before concatenation and projection, ``(batch, head,
-            query, width)``. The option accepts the same forms as ``values``. The weights stay the
-            same.
-        renormalise: whether rows with a chosen cell are rescaled to sum to 1 afterwards. The
-            default is True for ``hide`` and False for the other options.
+        hide: keys to hide: positions, one or several `Edges`, or a boolean tensor that is true at
+            hidden keys. The tensor has the shape ``(key,)``, ``(batch, key)``, ``(batch, query,
+            key)`` or ``(batch, head, query, key)``. The other weights of the row are rescaled to
+            sum to 1. If all keys of a row are hidden, the row becomes 0.
+        scale: a factor for the weights, as a number or as a tensor with a shape as for ``hide``.
+        replace: new weights with a shape as for ``hide``, or a function that converts the weights
+            of shape ``(batch, head, query, key)``.
+        values: new values: a tensor that can be broadcast to ``(batch, head, key, width)``, a
+            function of the old values, or a record with values. A recording gives each site the
+            values that were recorded at the site.
+        outputs: new outputs of the heads before concatenation and projection, with shape ``(batch,
+            head, query, width)``, in the same forms as ``values``.
+        renormalise: whether changed rows are rescaled to sum to 1. The default is True for ``hide``
+            and False for ``scale`` and ``replace``.
         sites: names as in ``named_modules()``, patterns (``*``, ``?``), or a function of a name;
             None: all sites.
-        heads: the positions of the heads to change; -1 is the last head; None: all heads.
+        heads: the heads to change; -1 is the last head; None: all heads.
         queries: the positions of the queries to change; None: all queries.
         keys: the positions of the keys to change; None: all keys.
-        batch: the positions of the sequences to change; None: all sequences.
-        adapters: adapters for modules with custom attention: see `SoftmaxAdapter`.
+        batch: the sequences to change; None: all sequences.
+        adapters: adapters for modules with custom attention (see `SoftmaxAdapter`).
 
     Yields:
         a dict from each site to the number of calls changed so far.
 
     Raises:
-        InterventionError: options conflict, or positions or sizes do not fit a call. The error is
-            also raised at the end of the block if an edit changed nothing or some attention could
-            not be changed.
+        InterventionError: options conflict, or positions or sizes do not fit a call. At the end of
+            the block: an edit changed nothing, or some attention could not be changed.
     """
     module_given(model, "intervene", InterventionError)
     options: dict[str, object] = {"hide": hide, "scale": scale, "replace": replace}
@@ -150,11 +145,7 @@ def intervene(
 
 
 class _InterventionRun(Block):
-    """The state of one ``with`` block: its hooks and the calls that it changed.
-
-    Attributes:
-        changed: the number of changed calls of each site.
-    """
+    """The hooks of one ``with`` block. ``changed`` maps each site to the changed calls' number."""
 
     error = InterventionError
     leave_out = "sites"
@@ -177,7 +168,7 @@ class _InterventionRun(Block):
             )
 
     def change(self, finding: FoundCall) -> AttentionCall | None:
-        """Return a changed copy of the attention call; None if the call stays as it is."""
+        """Return the changed attention call; None: the call stays the same."""
         product, site = finding.product, finding.site
         claimed = None if product is None else self.claimed.get(product.pair)
         if (claimed is not None and not self.follows) or not self.asks(site, finding.is_again):
@@ -198,7 +189,7 @@ class _InterventionRun(Block):
         return changed
 
     def probed(self, site: str, probe: AttentionProbe, weights: Tensor) -> Tensor | None:
-        """Return the new output of a probe; None if the probe should return its input."""
+        """Return the changed weights of a probe; None: the weights stay the same."""
         is_recomputed = torch._C._current_graph_task_id() != -1
         if not self.in_block_thread(site) or is_recomputed or not self.asks(site):
             return None
@@ -235,11 +226,7 @@ class _InterventionRun(Block):
         self.changed[site] = self.changed.get(site, 0) + 1
 
     def judge(self) -> None:
-        """Check at the end of the block that every edit changed something.
-
-        Raises:
-            InterventionError: an edit changed nothing, or some attention could not be changed.
-        """
+        """Raise InterventionError if an edit changed nothing or attention cannot be changed."""
         if unseen := self.unseen() | self.doubts():
             raise InterventionError(
                 f"some attention that ran cannot be changed: {reasons_of(unseen)}"
@@ -281,10 +268,7 @@ class _InterventionRun(Block):
 
 
 class _Changes(TorchFunctionMode):
-    """A torch function mode that changes the results of functions that compute attention.
-
-    The mode works above autograd, so gradients flow through the changed results.
-    """
+    """Changes attention above autograd, so that gradients flow through the changes."""
 
     def __init__(self, run: _InterventionRun) -> None:
         super().__init__()
@@ -323,7 +307,7 @@ class _Changes(TorchFunctionMode):
         return output
 
     def _laid_out(self, finding: FoundCall, changed: AttentionCall, output: Tensor) -> Tensor:
-        """Return the output of a changed call in the shape that the torch function returns."""
+        """Return the output of the changed call in the shape of ``output``."""
         new, product = changed.output, finding.product
         assert new is not None
         if product is None:
@@ -341,10 +325,7 @@ _MULTI_HEAD: Final = FunctionType(
     vars(F) | {"has_torch_function": lambda _: False},
     argdefs=F.multi_head_attention_forward.__defaults__,
 )
-"""A copy of ``F.multi_head_attention_forward``.
-
-The function mode sees the original as one call, but it sees each torch function in the copy.
-"""
+"""In this copy, a function mode sees each torch function. The original is one call."""
 
 
 class _ProbeHook:
@@ -359,7 +340,7 @@ _CHECKPOINT: Final = os.path.join(os.path.dirname(torch.utils.__file__), "checkp
 
 
 def _computed_again() -> bool:
-    """Whether a module runs inside activation checkpointing, which recomputes activations."""
+    """Whether activation checkpointing would compute this call again."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         code = frame.f_code

@@ -1,4 +1,4 @@
-"""Attention that is stored as queries and keys, so that weights can be computed on request."""
+"""Attention stored as queries and keys, from which weights are computed on request."""
 
 from __future__ import annotations
 
@@ -19,15 +19,13 @@ class LazyAttention:
     """The queries and keys of one attention call, from which weights are computed on request.
 
     Attributes:
-        q: the queries, ``(batch, head, query, d)``.
-        k: the keys, ``(batch, key head, key, d)``. The number of heads is a multiple of the number
-            of key heads.
+        q: the queries, shape ``(batch, head, query, d)``.
+        k: the keys, shape ``(batch, key head, key, d)``. All key heads serve equally many heads.
         scale: the factor applied to query times key.
-        mask: boolean (true: the query sees the key) or float (added to the logits), broadcastable
-            to ``(batch, head, query, key)``.
+        mask: a boolean mask (true at visible keys) or a float mask (added to the logits),
+            broadcastable to ``(batch, head, query, key)``.
         causal: whether query i sees only keys 0 to i.
-        lse: the log-sum-exp of every row of logits, ``(batch, head, query)``, if the kernel
-            returned it. With ``lse``, a weight is ``exp(q · k · scale + mask - lse)``.
+        lse: the log-sum-exp of every row of logits, if known, shape ``(batch, head, query)``.
     """
 
     q: Tensor
@@ -52,10 +50,7 @@ class LazyAttention:
         return replace(self, q=self.q.to(dtype), k=self.k.to(dtype))
 
     def shuffled(self, generator: torch.Generator) -> LazyAttention:
-        """Return a copy with the features of the keys in a random order, for use as a placebo.
-
-        The features of the queries keep their order.
-        """
+        """Return a placebo in which only the features of the keys are shuffled."""
         order = torch.randperm(self.k.shape[-1], generator=generator).to(self.k.device)
         return replace(self, k=self.k[..., order], lse=None)
 
@@ -83,9 +78,9 @@ class LazyAttention:
         The logit of a hidden key is -inf.
 
         Args:
-            rows: the queries to compute. A slice avoids a copy of the queries.
+            rows: the queries to compute; None: all queries.
             keys: the number of keys to compute, counted from the first key; None: all keys.
-            out: a contiguous buffer that has the shape of the result.
+            out: a contiguous buffer with the shape of the result.
         """
         batch, heads, queries, every = self.shape
         chosen: slice | list[int] = rows if isinstance(rows, slice) else slice(None)
@@ -125,7 +120,7 @@ class LazyAttention:
         return out
 
     def content(self, rows: Sequence[int] | None = None) -> Tensor:
-        """Compute scaled query times key ``(batch, head, query, key)``, without mask or bias."""
+        """Compute scaled query times key, without mask or bias."""
         with torch.no_grad(), without_autocast(self.q.device.type):
             return replace(self, mask=None, causal=False).logits(rows)
 
@@ -139,7 +134,7 @@ class LazyAttention:
 
 
 def without_autocast(device: str) -> AbstractContextManager[object]:
-    """Return a context manager in which torch does not convert tensors to a lower precision."""
+    """Switch autocast off inside the context, so that tensors keep their precision."""
     # Entering autocast takes longer than computing a row, so enter it only if autocast is on.
     if torch.is_autocast_enabled(device):
         return torch.autocast(device, enabled=False)
@@ -147,10 +142,9 @@ def without_autocast(device: str) -> AbstractContextManager[object]:
 
 
 def shares(logits: Tensor, may_hide: bool) -> Tensor:
-    """Apply softmax over the last axis in place. A row in which every logit is -inf becomes all 0.
+    """Apply softmax over the last axis in place.
 
-    ``may_hide`` must be true if a row may consist of -inf only. For such a row, a plain softmax
-    would return NaN.
+    Set ``may_hide`` if a whole row can be -inf. Such a row becomes 0, not NaN.
     """
     hidden = logits.amax(-1, keepdim=True) == -math.inf if may_hide else None
     weights = torch.softmax(logits, -1, out=logits)
@@ -163,31 +157,23 @@ _BUFFER_CELLS = 1 << 21
 """The maximum number of logits computed at a time. In float32, 8 MiB of logits fit in a cache."""
 
 _MOST_ROWS = 64
-"""The maximum number of queries computed at a time in a causal call.
-
-If more queries are computed at a time, more logits of hidden keys are computed unnecessarily.
-"""
+"""In a causal call, more queries at a time would waste time on hidden keys."""
 
 _FEW_COLUMNS = 128
-"""The maximum number of columns from which the largest values are selected directly.
-
-In longer rows, groups of columns are selected first.
-"""
+"""In longer rows, the search for the largest values starts with groups of columns."""
 
 _LEAST_ROWS = 8
-"""The minimum number of queries computed at a time. With fewer, matrix products are slow."""
+"""The minimum number of queries computed at a time. Smaller matrix products are slow."""
 
 
 def top_of(source: LazyAttention, k: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Compute the k largest weights of every row of a call.
-
-    Queries are processed a few at a time, so the whole weight matrix is never stored.
+    """Compute the k largest weights of every row without storing the whole matrix.
 
     Returns:
-        the weights ``(batch, head, query, k)`` in decreasing order, the positions of the keys
-        (int32, same shape), and the sum of the other weights ``(batch, head, query)``. Weights and
-        sums are float64 if the queries are float64, otherwise float32. If all keys of a row are
-        hidden, the weights and the sum are 0.
+        the weights in decreasing order, shape ``(batch, head, query, k)``, the positions of the
+        keys (int32, same shape), and the sum of the other weights, shape ``(batch, head, query)``.
+        Weights and sums are float32, or float64 if the queries are float64. If all keys of a row
+        are hidden, the weights and the sum are 0.
     """
     batch, heads, queries, _ = source.shape
     source = source.exact
@@ -206,7 +192,7 @@ def top_of(source: LazyAttention, k: int) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def top_of_weights(weights: Tensor, k: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the k largest of the given weights ``(..., key)``, in the same form as `top_of`."""
+    """Return the k largest of the given weights in the same form as `top_of`."""
     lead, every = weights.shape[:-1], weights.shape[-1]
     values, keys = largest(weights.reshape(-1, every), k)
     residual = (weights.sum(-1) - values.view(*lead, k).sum(-1)).clamp_min_(0)
@@ -214,11 +200,10 @@ def top_of_weights(weights: Tensor, k: int) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def chunks(source: LazyAttention) -> Iterator[tuple[int, int, Tensor]]:
-    """Yield the logits of successive groups of queries: ``(first query, end, logits)``.
+    """Yield ``(first query, end, logits)`` for successive groups of queries.
 
-    All groups share one buffer, so each group overwrites the logits of the previous one. For a
-    causal call, keys that no query of the group sees are not computed. The logits may then have
-    fewer columns than there are keys.
+    Each group overwrites the logits of the previous group. In a causal call, the logits have no
+    columns for keys after the group.
     """
     batch, heads, queries, keys = source.shape
     size = max(_LEAST_ROWS, _BUFFER_CELLS // max(1, batch * heads * keys))
@@ -233,17 +218,14 @@ def chunks(source: LazyAttention) -> Iterator[tuple[int, int, Tensor]]:
 
 
 def _batches(source: LazyAttention) -> list[tuple[int, int]]:
-    """Split the batch into parts. `_LEAST_ROWS` queries of a part should fill the buffer."""
+    """Split the batch, if necessary, so that `_LEAST_ROWS` queries fit in the buffer."""
     batch, heads, _, keys = source.shape
     size = max(1, _BUFFER_CELLS // max(1, heads * keys * _LEAST_ROWS))
     return [(first, min(first + size, batch)) for first in range(0, batch, size)]
 
 
 def _top_of_rows(rows: Tensor, k: int, lse: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the k largest weights of every row, their keys, and the sum of the other weights.
-
-    ``rows`` contains logits if ``lse`` is given, otherwise weights.
-    """
+    """``rows`` contains logits if ``lse`` is given, otherwise weights."""
     lead, n_visible = rows.shape[:-1], rows.shape[-1]
     n_kept = min(k, n_visible)
     values, keys = largest(rows.view(-1, n_visible), n_kept)
@@ -267,8 +249,7 @@ def _top_of_rows(rows: Tensor, k: int, lse: Tensor | None) -> tuple[Tensor, Tens
 def largest(rows: Tensor, k: int) -> tuple[Tensor, Tensor]:
     """Return the k largest values of every row in decreasing order, and their columns.
 
-    Use this function instead of ``torch.topk``, which is slower. If values are equal, any of them
-    may be selected.
+    This function is faster than ``torch.topk``. The order of equal values is arbitrary.
     """
     places = _largest_places(rows, k)
     values, order = torch.sort(rows.gather(1, places), dim=1, descending=True)
@@ -276,11 +257,9 @@ def largest(rows: Tensor, k: int) -> tuple[Tensor, Tensor]:
 
 
 def _largest_places(rows: Tensor, k: int) -> Tensor:
-    """Return the columns of the k largest values of every row, in no particular order.
+    """Return the columns of the k largest values of every row, unsorted.
 
-    The columns are divided into groups. The k groups with the largest maxima contain the k largest
-    values of all groups. It is therefore enough to search these groups and any columns left over,
-    which is faster than a search of all columns.
+    The k groups with the largest maxima contain the k largest values of all groups.
     """
     count, columns = rows.shape
     few = max(_FEW_COLUMNS, 4 * k)

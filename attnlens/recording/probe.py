@@ -1,11 +1,7 @@
 """`AttentionProbe` and `step`, which let a model expose its attention and its equations.
 
-A model passes its attention weights through an `AttentionProbe` so that they can be recorded. The
-probe is an identity module, and its name is its path in ``named_modules()``. A forward hook on the
-probe sees the weights. The model behaves the same with and without the hook.
-
-A model passes its intermediate results through `step` so that its forward pass can be shown as
-equations. Like a probe, `step` returns its input unchanged.
+A model passes attention weights through an `AttentionProbe`, and intermediate results through
+`step`. Both return their input unchanged.
 """
 
 from __future__ import annotations
@@ -20,14 +16,13 @@ _listeners: tuple[StepListener, ...] = ()
 
 
 def step(symbol: str, value: Tensor, description: str = "", *, as_input: bool = False) -> Tensor:
-    """Return ``value`` unchanged, and report its symbol to the listeners.
+    """Return ``value`` unchanged, and report the step to the listeners.
 
     Args:
         symbol: the symbol in the equations, in LaTeX without dollar signs, such as ``h_{attn}``.
         value: the intermediate result, of any shape.
         description: a few words, such as "after the feed-forward network".
-        as_input: whether to show the value as an input instead of an equation. Set ``as_input`` if
-            the description is clearer than the equation.
+        as_input: whether to show the value as an input instead of an equation.
     """
     for listener in _listeners:
         listener(symbol, value, description, as_input)
@@ -49,8 +44,7 @@ class AttentionProbe(nn.Module):
     """An identity module that exposes attention weights to hooks.
 
     Args:
-        axes: the names of the dimensions of the weights in order, such as ``("batch", "head",
-            "query", "key")``.
+        axes: the names of the dimensions of the weights, in order.
     """
 
     def __init__(self, axes: tuple[str, ...] = ("batch", "head", "query", "key")) -> None:
@@ -64,16 +58,15 @@ class AttentionProbe(nn.Module):
 
         Args:
             weights: weights that sum to 1 along the last axis; a row may also be all 0.
-            content: the part of the logits that is query times key, in the shape of ``weights``.
-            bias: the part of the logits that comes from built-in biases, in the shape of
-                ``weights``.
+            content: query times key as a part of the logits, in the shape of ``weights``.
+            bias: built-in biases as a part of the logits, in the shape of ``weights``.
         """
         del content, bias  # only the hooks use these
         return weights
 
     @property
     def watched(self) -> bool:
-        """Whether a hook is registered. If not, ``content`` and ``bias`` need not be computed."""
+        """Whether a hook is registered. Without a hook, ``content`` and ``bias`` are not needed."""
         return bool(self._forward_hooks or self._forward_pre_hooks)
 
     def extra_repr(self) -> str:

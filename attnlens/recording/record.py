@@ -62,51 +62,45 @@ def record(
 ) -> Iterator[Recording]:
     """Record the attention of a model while the block runs.
 
-    Any torch module works. The recorded weights are the weights that the model multiplies with the
-    values. Masks, top-k, mixing of heads and dropout have already been applied. Fused kernels do
-    not expose their weights. For these kernels, the weights before dropout are computed in float32
-    from the queries and keys. A note names modules whose operations only resemble attention, such
-    as a router of experts. The model's outputs and gradients stay the same to the last bit.
-    Compiled modules run uncompiled in the block, so their outputs may differ by rounding errors. A
-    note says so.
+    The model may be any torch module. The recorded weights are the weights that the model
+    multiplies with the values, after masks, top-k, mixing of heads and dropout. For fused kernels,
+    the weights before dropout are computed from queries and keys, in float32 or float64. A note
+    names modules whose operations only resemble attention, such as a router of experts. The model's
+    outputs and gradients stay the same to the last bit. Compiled modules run uncompiled in the
+    block, and a note says that rounding may change their outputs.
 
-    Only calls in the thread of the block are recorded. The model is not changed. All hooks are
-    removed when the block ends, even after an exception.
+    Only calls in the thread of the block are recorded. All hooks are removed when the block ends.
 
     Args:
-        rows: the positions of the queries to record (an integer, a list or a slice); -1 is the last
-            query.
-        top_k: the number of weights to record in each row. The sum of all other weights of the row
-            is also recorded. For a fused kernel, the whole weight matrix is never stored.
-        lazy: for fused kernels, record queries and keys instead of weights. Any row can be computed
-            later.
+        rows: the positions of the queries to record; -1 is the last query.
+        top_k: the number of weights to record in each row. The sum of the other weights is recorded
+            too.
+        lazy: for fused kernels, record queries and keys, from which any row can be computed later.
         include: names or patterns of the sites to record, or a function of a name.
         dtype: the precision of the recorded weights, such as ``torch.float16``.
-        to: the path of a new folder, to which records are written during the run. Open the folder
-            later with `attnlens.load_recording`. The yielded recording is read from the folder when
-            the block ends.
-        adapters: adapters for modules with custom attention: see `Adapter`, `SoftmaxAdapter`.
+        to: the path of a new folder, to which records are written during the run. The yielded
+            recording is read from the folder when the block ends. See `attnlens.load_recording`.
+        adapters: adapters for modules with custom attention (see `Adapter`, `SoftmaxAdapter`).
         expected: the required number of records at the end of the block.
-        values: also record the values that the weights multiply. ``record.values`` has the shape
-            ``(batch, head, key, width)`` and the model's precision. If heads share values, each
-            head gets a copy.
-        outputs: also record the output of each head before concatenation and projection.
-            ``record.outputs`` has the shape ``(batch, head, query, width)``. If values and outputs
-            could not be recorded, the record has a note.
+        values: also record the values, with shape ``(batch, head, key, width)`` and the model's
+            precision. If heads share values, each head gets a copy.
+        outputs: also record the output of each head before concatenation and projection, with shape
+            ``(batch, head, query, width)``. If values or outputs could not be recorded, the record
+            has a note.
 
-    Without ``rows``, ``top_k`` and ``lazy``, all weights of a call are recorded. If the weights of
-    a fused kernel would need more than `capture.WHOLE_CALL_BYTES`, only the `capture.DEFAULT_TOP`
-    largest weights of each row are recorded, and a note says so.
+    By default, all weights of a call are recorded. If the weights of a fused kernel exceed
+    `capture.WHOLE_CALL_BYTES`, only the `capture.DEFAULT_TOP` largest weights of each row are
+    recorded, and a note is added.
 
     Yields:
-        a `Recording` whose sites are the paths of modules, as in ``named_modules()``. The site of
-        the model itself is the name of the model's class.
+        a `Recording`. Sites are the paths of modules, as in ``named_modules()``. The site of the
+        model itself is the name of the model's class.
 
     Raises:
         RecordingError: options conflict or do not fit a call.
-        NothingRecordedError: no attention was seen.
-        IncompleteRecordingError: some attention could not be recorded, there are more or fewer than
-            ``expected`` records, or a pattern of ``include`` matched no site that ran.
+        NothingRecordedError: no attention was seen, or an adapter matches no module.
+        IncompleteRecordingError: some attention could not be recorded, the number of records is not
+            ``expected``, or a pattern of ``include`` matched no site that ran.
         InputError: ``to`` cannot be written.
     """
     module_given(model, "record")
@@ -156,11 +150,7 @@ class _RecordingRun(Block):
         self._capture = capture
 
     def watch(self, adapters: Sequence[AnyAdapter]) -> None:
-        """Register the hooks.
-
-        Raises:
-            NothingRecordedError: an adapter matches no module.
-        """
+        """Register the hooks. Raise NothingRecordedError if an adapter matches no module."""
         softmaxes = [adapter for adapter in adapters if isinstance(adapter, SoftmaxAdapter)]
         self.begin(softmaxes, NothingRecordedError)
         for adapter in adapters:
@@ -204,13 +194,7 @@ class _RecordingRun(Block):
         return record.replaced(notes=tuple(dict.fromkeys(notes)), **parts)
 
     def judge(self, patterns: Sequence[str], expected: int | None) -> None:
-        """Check at the end of the block that everything was recorded.
-
-        Raises:
-            NothingRecordedError: there is no record.
-            IncompleteRecordingError: some attention was not recorded, a pattern in ``include``
-                matched no module that ran, or there are more or fewer than ``expected`` records.
-        """
+        """Raise NothingRecordedError or IncompleteRecordingError unless everything was recorded."""
         recorded, unseen = self.recorded, self.unseen()
         if not recorded:
             raise NothingRecordedError(self._nothing(unseen | self.doubts()))
@@ -341,7 +325,7 @@ class _RecordingRun(Block):
 
 
 def _check_product(record: AttentionRecord, values: Tensor, outputs: Tensor) -> None:
-    """Raise a RecordingError if weights times values differ from the outputs."""
+    """Raise a RecordingError unless weights times values equal the outputs."""
     if record.keys is not None or record.rows is not None or record.lazy is not None:
         return
     with without_autocast(values.device.type):

@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 
 
 class Recording(Mapping[str, AttentionRecord]):
-    """A mapping from sites to records. Sites are in the order in which they first ran.
+    """A mapping from sites to records, in the order of the sites' first calls.
 
-    ``recording[site]`` is the record of a module that ran once. If a module ran several times, use
+    ``recording[site]`` is the record of a module that ran once. For several calls of a module, use
     ``recording.calls(site)``.
     """
 
@@ -79,7 +79,7 @@ class Recording(Mapping[str, AttentionRecord]):
         )
 
     def records(self) -> tuple[AttentionRecord, ...]:
-        """Return all records, grouped by site. The calls of each site are in order."""
+        """Return all records, ordered by site and then by call."""
         return tuple(record for calls in self._calls.values() for record in calls)
 
     @property
@@ -108,10 +108,10 @@ class Recording(Mapping[str, AttentionRecord]):
     def labelled(self, **labels: Sequence[str]) -> Recording:
         """Return a copy of the recording with labels on the named axes, such as ``key=words``.
 
-        An axis gets labels if it has the given name and as many positions as there are labels.
+        Axes whose size does not fit the labels stay the same.
 
         Raises:
-            RecordingError: for one of the names, no record has a fitting axis.
+            RecordingError: the labels for one of the names fit no record.
         """
         records = list(self.records())
         for name, label in labels.items():
@@ -150,10 +150,7 @@ class Recording(Mapping[str, AttentionRecord]):
         return str(resolve_name("attnlens.render.page:recording_html")(self))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write every record to a safetensors file.
-
-        A temporary file is written first and then renamed to ``path``. A lazy record is saved as
-        its queries and keys.
+        """Write every record to a safetensors file. A lazy record is saved as its queries and keys.
 
         Raises:
             NothingRecordedError: there is nothing to save.
@@ -180,16 +177,16 @@ _GIVE = "give SITE.q and SITE.k with the axes (batch, head, position, d) or (pos
 
 
 def recording_of_captured(path: str | os.PathLike[str]) -> Recording:
-    """Build a recording with lazy records from queries and keys that a serving engine captured.
+    """Build a recording of lazy records from the queries and keys of a serving engine.
 
     For every site, the safetensors file contains ``SITE.q`` and ``SITE.k``, and optionally
     ``SITE.mask`` and ``SITE.scale`` (one number). A boolean mask is true for visible keys. A float
-    mask is added to the logits. Queries and keys are ``(batch, head, position, d)``, or
+    mask is added to the logits. Queries and keys have the shape ``(batch, head, position, d)``, or
     ``(position, head, d)`` as in a vLLM request.
 
-    The file's metadata may set ``causal`` to ``true`` or ``false``. By default, attention is causal
-    if there is no mask and there are as many queries as keys. The metadata may also set a ``scale``
-    for all sites. The default scale is ``1 / sqrt(d)``.
+    The file's metadata may contain ``causal`` (``true`` or ``false``) and a ``scale`` for all
+    sites. By default, attention is causal if there is no mask and there are as many queries as
+    keys. The default scale is ``1 / sqrt(d)``.
 
     Raises:
         InputError: the file is missing or is not a safetensors file, or its tensors or metadata are
@@ -260,5 +257,5 @@ _CAPTURED = (
 
 
 def _of_four(tensor: Tensor) -> Tensor:
-    """Return a tensor ``(position, head, d)`` as ``(batch, head, position, d)``."""
+    """Convert ``(position, head, d)`` to ``(batch, head, position, d)``."""
     return tensor.transpose(0, 1).unsqueeze(0) if tensor.dim() == 3 else tensor

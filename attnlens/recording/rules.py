@@ -1,8 +1,7 @@
 """Functions that compute the axes of an operator's result from the axes of the arguments.
 
-`RULES` maps operator names in ``torch.ops.aten`` to these functions. Matrix products and softmax
-have no rule, because `attnlens.recording.follower` handles them. Any other operator without a rule
-is treated as element-wise.
+`RULES` maps operators of ``torch.ops.aten`` to these functions. Matrix products and softmax are
+handled in `attnlens.recording.follower`. All other operators are treated as element-wise.
 """
 
 from __future__ import annotations
@@ -144,7 +143,7 @@ def _reduced(operation: OperatorCall) -> Axes:
 
 
 def _places(dims: Any, size: int) -> set[int]:
-    """Convert dimensions to a set of non-negative numbers. None means all dimensions."""
+    """Return the dimensions as non-negative numbers. None means all dimensions."""
     if dims is None:
         return set(range(size))
     many = dims if isinstance(dims, list | tuple) else [dims]
@@ -152,20 +151,14 @@ def _places(dims: Any, size: int) -> set[int]:
 
 
 def _embedded(operation: OperatorCall) -> Axes:
-    """Return the axes of rows of an embedding table.
-
-    The result is constant if the row numbers are constant.
-    """
+    """Rows of an embedding table are constant if the row numbers are constant."""
     numbers = operation.tracker.of(operation.args[1])
     width = TracedAxis(operation.output.shape[-1], feature=True)
     return Axes.of((*plain(numbers.dimensions), (width,)), constant=numbers.constant)
 
 
 def _indexed(operation: OperatorCall) -> Axes:
-    """Return the axes of entries selected by indices.
-
-    The result is constant if both the source and the indices are constant.
-    """
+    """Selected entries are constant if both the source and the indices are constant."""
     axes, of = operation.axes, operation.tracker.of
     indices = operation.argument(1, "indices")
     tensors = indices if isinstance(indices, list | tuple) else operation.args[2:3]
@@ -178,11 +171,7 @@ def _indexed(operation: OperatorCall) -> Axes:
 
 
 def _scattered(operation: OperatorCall) -> Axes:
-    """Return the axes of a tensor after values were written at indices.
-
-    If the values belong to a pair, the pair is marked as ``chosen``, as for a selection of the best
-    keys.
-    """
+    """Mark the pair of the written values as ``chosen``, because keys may have been selected."""
     axes, shape = operation.axes, operation.shape
     dim = operation.args[1] % max(1, len(shape))
     tensors = [part for part in operation.args[2:4] if isinstance(part, Tensor)]
@@ -247,7 +236,7 @@ RULES: Final[dict[str, Rule]] = {
 
 
 def axes_after(rule: Rule, operation: OperatorCall) -> Axes:
-    """Apply a rule to an operator call, and return the axes; new axes if the rule fails."""
+    """Compute the axes with a rule. If the rule fails, all axes are new."""
     try:
         axes = rule(operation)
     except (AttributeError, IndexError, TypeError, ValueError):

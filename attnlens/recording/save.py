@@ -1,10 +1,8 @@
 """Write recordings to safetensors files, and read them back.
 
-A file contains the tensors of its records. The file's metadata contain the format, the version of
-attnlens, and one JSON entry per record. Each entry lists the parts of a record and the names of
-their tensors. A tensor that several records share, such as a mask, is stored only once. A lazy
-record is saved as its queries and keys. `record(to=...)` writes a folder of such files with an
-index while the model runs.
+The file's metadata contain the format, the version of attnlens, and one JSON entry per record. Each
+entry lists the parts of a record and the names of their tensors. Shared tensors are stored only
+once. `record(to=...)` writes a folder of such files with an index.
 """
 
 from __future__ import annotations
@@ -32,33 +30,26 @@ from attnlens.recording.axes import Axis, broadcasts
 from attnlens.recording.lazy import LazyAttention
 
 Entry = dict[str, Any]
-"""The fields of a record except tensors, in the form used in metadata and in the index."""
+"""The fields of a record, except tensors, as stored in metadata and index."""
 
 _NEWEST: Final = 2
 _FORMAT: Final = f"attnlens recording {_NEWEST}"
 _LAZY: Final = "lazy."
-"""Names of parts of a lazy record start with this prefix, as in ``lazy.q``."""
+"""The prefix of the parts of a lazy record, as in ``lazy.q``."""
 _INDEX: Final = "recording.json"
 """The index file of a folder, with the format, the notes, and the entries of each file."""
 _PART: Final = re.compile(r"part-[0-9]{5,9}\.safetensors")
 _MAX_EXPANSION: Final = 1 << 16
-"""The largest accepted factor by which a stored tensor is expanded.
-
-A mask that all heads share, for example, is stored once and expanded when it is read.
-"""
+"""A stored tensor may be expanded by at most this factor, for example a shared mask."""
 _DAMAGE: Final = (
     *(ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError),
     RecordingError,
 )
-"""The exceptions that can be raised while a damaged or forged file is read."""
+"""The exceptions that a damaged or forged file can raise."""
 
 
 def tensors_of(record: AttentionRecord) -> dict[str, Tensor]:
-    """Return a dict from part names to the tensors of a record.
-
-    The parts of a lazy record are ``lazy.q``, ``lazy.k`` and so on. The weights of a lazy record
-    are not computed.
-    """
+    """Return the tensors of a record by part name, such as ``weights`` or ``lazy.q``."""
     parts = {
         field.name: getattr(record, field.name)
         for field in fields(record)
@@ -72,7 +63,7 @@ def tensors_of(record: AttentionRecord) -> dict[str, Tensor]:
 
 
 def describe(record: AttentionRecord) -> Entry:
-    """Return every field of a record except its tensors, in a form that JSON can store."""
+    """Return the fields of a record, except tensors, in a form that JSON can store."""
     entry = _plain_fields(record, ("weights", "axes", "lazy"))
     entry["axes"] = [[axis.name, axis.labels] for axis in record.axes]
     if record.lazy is not None:
@@ -124,8 +115,6 @@ def record_of(entry: Entry, tensors: Mapping[str, Tensor]) -> AttentionRecord:
 def write_part(path: str | os.PathLike[str], records: Sequence[AttentionRecord]) -> list[Entry]:
     """Write records to one file, and return the entries stored in the file's metadata.
 
-    A temporary file is written first and then renamed to ``path``.
-
     Raises:
         InputError: the file cannot be written.
     """
@@ -152,8 +141,7 @@ def read_part(
 ) -> list[AttentionRecord]:
     """Read the records of one file.
 
-    ``entries`` must be exactly the entries that `write_part` returned. Without ``entries``, the
-    entries in the file's metadata are used.
+    ``entries`` is a return value of `write_part`; None: the entries in the file's metadata.
 
     Raises:
         InputError: the file is missing, is not a recording, is damaged, or has a later format.
@@ -181,11 +169,10 @@ def read_part(
 
 
 def read_folder(path: str | os.PathLike[str]) -> list[AttentionRecord]:
-    """Read the records of a folder. The data of a tensor are read when the tensor is first used.
+    """Read the records of a folder. The data of a tensor are read at the first use.
 
     Raises:
-        InputError: the folder is not a recording, is damaged, or was written by a later version of
-            attnlens.
+        InputError: the folder is not a recording, is damaged, or has a later format.
     """
     folder = Path(path)
     index = folder / _INDEX
@@ -211,7 +198,7 @@ def read_folder(path: str | os.PathLike[str]) -> list[AttentionRecord]:
 
 
 _PART_BYTES: Final = 64 << 20
-"""Collected records are written to a new file when they reach this size in bytes."""
+"""The size at which collected records are written to a new file, in bytes."""
 
 
 class Stream:
@@ -243,7 +230,7 @@ class Stream:
         self._parts: list[Entry] = []
 
     def add(self, record: AttentionRecord) -> None:
-        """Add one record, and write the collected records if they are large enough."""
+        """Add one record. Write the collected records if they reach `_PART_BYTES`."""
         self._held.append(record)
         self._bytes += sum(
             value.numel() * value.element_size() for value in tensors_of(record).values()
@@ -322,7 +309,7 @@ def _unexpanded(value: Tensor) -> Tensor:
 
 
 def _expanded(value: Tensor, shape: Sequence[int] | None) -> Tensor:
-    """Check the shape that is stored in the file, and expand the tensor to this shape."""
+    """Check the stored shape, and expand the tensor to this shape."""
     if shape is None:
         return value
     claimed = math.prod(shape)
@@ -342,7 +329,7 @@ class _Places:
         self._storages: set[tuple[object, ...]] = set()
 
     def name_of(self, value: Tensor, name: str) -> str:
-        """Return the name of a tensor in the file. If the tensor is new, store it as ``name``."""
+        """Return the tensor's name in the file. A new tensor gets the name ``name``."""
         storage = value.untyped_storage()
         storage_key = (value.device, storage.data_ptr())
         layout = (*storage_key, value.storage_offset(), value.shape, value.stride(), value.dtype)
@@ -408,7 +395,7 @@ def _lazy(entry: Entry, tensors: Mapping[str, Tensor]) -> LazyAttention:
 
 
 def _check(record: AttentionRecord) -> None:
-    """Check properties that hold for every new record but may not hold for a record from a file."""
+    """Check properties that a damaged or forged file can violate."""
     shape = record.shape
     for name in ("content", "bias"):
         part = getattr(record, name)

@@ -1,7 +1,4 @@
-"""The modules of the observed model: their names, the running module, and adapters.
-
-The running module is found in the interpreter's stack frames, so no module is changed.
-"""
+"""The modules of the observed model: their names, the running module, and adapters."""
 
 from __future__ import annotations
 
@@ -34,13 +31,11 @@ _COMPILED = "_orig_mod"
 class Sites:
     """The names of a model's modules, as in ``named_modules()``.
 
-    The root module has an empty name in ``named_modules()``, so the name of its class is used.
-    Names do not include the wrapper that ``torch.compile`` puts around a module. ``names`` maps the
-    id of a module to its name.
+    The root module is named after its class. Names do not include the wrapper of ``torch.compile``.
+    ``names`` maps the id of a module to its name.
 
-    To find the site of a call, the stack frames are searched for the innermost function whose first
-    argument is a module of this model. A hook on every module would give the same result, but would
-    slow down every call and disable the fused kernels of torch's encoder layers.
+    The running module is found in the interpreter's stack frames. Hooks on every module would slow
+    down every call and disable the fused kernels of torch's encoder layers.
     """
 
     def __init__(self, model: nn.Module) -> None:
@@ -60,7 +55,7 @@ class Sites:
                 self.compiled = True
 
     def running(self, frame: FrameType | None) -> tuple[str, nn.Module] | None:
-        """Return the innermost running module of this model, or None if none is running.
+        """Return the innermost running module and its name; None if no module is running.
 
         A softmax or dropout module counts as part of the calling module.
         """
@@ -86,7 +81,7 @@ def module_given(model: Any, asker: str, error: type[AttnlensError] = RecordingE
 
 
 def local_of(frame: FrameType, name: str) -> Any:
-    """Return the local variable ``name`` of a running function; None if it does not exist."""
+    """Return a local variable of a running function; None if it does not exist."""
     local = frame.f_locals
     value = local.get(name)
     if type(local) is dict and local is not frame.f_globals:
@@ -101,8 +96,8 @@ def sites_meant(
 ) -> tuple[tuple[str, ...] | None, Callable[[str], bool]]:
     """Return the patterns in ``which``, and a function that tests whether a site is selected.
 
-    If ``which`` is a function, the patterns are empty. If ``which`` is None, the patterns are None,
-    and every site is selected. For any other type of value, ``error`` is raised.
+    For a function, the patterns are empty. For None, the patterns are None and every site is
+    selected. For an invalid value, ``error`` is raised.
     """
     if which is None:
         return None, lambda _: True
@@ -137,8 +132,8 @@ class Adapter(Protocol):
         with record(model, adapters=[Mine()]) as recording:
             model(x)
 
-    If several adapters match a module, the first one in the list is used. Other attention inside a
-    matched module is not recorded.
+    If several adapters match a module, the first adapter is used. Other attention inside a matched
+    module is not recorded.
     """
 
     def matches(self, module: nn.Module) -> bool:
@@ -148,27 +143,26 @@ class Adapter(Protocol):
     def records(
         self, module: nn.Module, args: tuple[Any, ...], kwargs: ByName, output: Any
     ) -> Tensor | None:
-        """Return the attention weights of one call of a module, after the call has ended.
+        """Return the attention weights of one completed call of a module.
 
         Returns:
-            ``(batch, head, query, key)`` or ``(batch, query, key)``; None if the call did not
-            compute attention.
+            shape ``(batch, head, query, key)`` or ``(batch, query, key)``; None: no attention.
         """
         ...
 
 
 class SoftmaxAdapter:
-    """An adapter that declares the named modules to be attention.
+    """An adapter for modules that should be treated as attention.
 
     ::
 
         with record(model, adapters=[SoftmaxAdapter("blocks.*.pooling")]) as recording:
             model(x)
 
-    Attention is recognised without an adapter if the model computes weights from queries and keys,
-    and multiplies values by these weights. Other normalised weights are recorded only if the module
-    is called attention or named by an adapter, because they may belong to a router or a learnt
-    pooling. Otherwise, a note names the module. `attnlens.intervene` accepts these adapters too.
+    Attention with queries, keys and values needs no adapter. Other normalised weights, such as a
+    learnt pooling, are recorded if the module's name suggests attention or an adapter names the
+    module. For unrecorded weights, a note names the module. `attnlens.intervene` accepts these
+    adapters too.
 
     Args:
         sites: names of modules, as in ``named_modules()``, or patterns (``*``, ``?``).
@@ -193,8 +187,7 @@ AnyAdapter = Adapter | SoftmaxAdapter
 def adapters_of(value: Any, kind: Any, error: type[AttnlensError], remedy: str) -> list[Any]:
     """Return the adapters as a list. ``value`` is None, one adapter or a list of adapters.
 
-    If an adapter is not an instance of ``kind``, ``error`` is raised. The message ends in
-    ``remedy``.
+    Unless all adapters are instances of ``kind``, ``error`` is raised with ``remedy``.
     """
     many = [] if value is None else list(value) if isinstance(value, list | tuple) else [value]
     for adapter in many:

@@ -1,8 +1,7 @@
 """Time steps as labels for the attention of forecasting models.
 
-``t`` is the first forecast step, and ``t-1`` is the last known step. ``t-3`` is three steps before
-the first forecast step, so its lag is 3. The label of a patch gives its first and last step, such
-as ``t-16..t-9``::
+``t`` is the first forecast step, and ``t-1`` is the last known step. The label of a patch gives its
+first and last step, such as ``t-16..t-9``::
 
     with attnlens.record(model, adapters=ForecastAttention()) as recording:
         model(x)
@@ -36,11 +35,11 @@ class ForecastAttention:
 
     The adapter covers the heads of pytorch-forecasting's temporal fusion transformer (Lim et al.
     2021) and the sparse attention of Hugging Face's Informer (Zhou et al. 2021). PatchTST and the
-    TimeSeriesTransformer need no adapter. See `attnlens.recording.Adapter`.
+    TimeSeriesTransformer need no adapter.
     """
 
     def matches(self, module: nn.Module) -> bool:
-        """Whether a module is one of the supported attention modules."""
+        """Whether the module is supported."""
         return type(module).__name__ in (_FUSION, _SPARSE)
 
     def records(self, module: nn.Module, args: Any, kwargs: Any, output: Any) -> Tensor:
@@ -56,10 +55,7 @@ def steps(past: int, ahead: int = 0) -> tuple[str, ...]:
 
 
 def patches(context: int, length: int, stride: int) -> tuple[str, ...]:
-    """Divide the last ``context`` known steps into patches, and return the labels.
-
-    The last patch ends at ``t-1``.
-    """
+    """Return labels for the patches of the last ``context`` steps. The last one ends at ``t-1``."""
     starts = range(-length, -context - 1, -stride)
     return tuple(_step_label((start, start + length - 1)) for start in reversed(starts))
 
@@ -72,8 +68,7 @@ def with_steps(recording: Recording, model: nn.Module) -> Recording:
     `Recording.labelled`.
 
     Raises:
-        RecordingError: the model is not supported, or the steps of a record are not known, for
-            example because only some queries were recorded.
+        RecordingError: the model is not supported, or the time steps of a record are unknown.
     """
     config: Any = getattr(model, "config", None)
     kind = getattr(config, "model_type", "")
@@ -104,7 +99,7 @@ def with_steps(recording: Recording, model: nn.Module) -> Recording:
 
 
 def _of_fusion(record: AttentionRecord, model: nn.Module, config: Any) -> Labels:
-    """Return labels: queries are forecast steps, and keys are all known and forecast steps."""
+    """Queries are forecast steps, and keys are known and forecast steps."""
     del model, config
     *_, queries, keys = record.sizes
     n_known = keys - queries
@@ -118,7 +113,7 @@ def _of_fusion(record: AttentionRecord, model: nn.Module, config: Any) -> Labels
 
 
 def _of_steps(record: AttentionRecord, model: nn.Module, config: Any) -> Labels:
-    """Return labels: an encoder reads known steps, and a decoder starts at ``t``."""
+    """Label an encoder with known steps, and a decoder with steps from ``t`` on."""
     *_, queries, keys = record.sizes
     *above, _, number, attention = record.site.split(".")
     if not above:
@@ -136,10 +131,7 @@ def _of_steps(record: AttentionRecord, model: nn.Module, config: Any) -> Labels:
 
 
 def _of_patches(record: AttentionRecord, model: nn.Module, config: Any) -> Labels:
-    """Return the labels of PatchTST.
-
-    Patches of one channel attend to each other, or channels attend to each other.
-    """
+    """PatchTST connects either the patches of one channel or different channels."""
     del model
     names = patches(config.context_length, config.patch_length, config.patch_stride)
     names = ("class", *names) if config.use_cls_token else names
@@ -155,9 +147,8 @@ def _of_patches(record: AttentionRecord, model: nn.Module, config: Any) -> Label
 def _distilled(spans: list[Span]) -> Iterator[Span]:
     """Yield the spans of the positions after Informer's convolution and pooling.
 
-    Every second position is kept. The new span of a position also covers two positions to the left
-    and two to the right. The convolution is circular, so the first and last positions also exchange
-    information. The labels do not show this exchange.
+    Every second position is kept, and covers two more positions on each side. The spans do not show
+    that the circular convolution also connects the first and last positions.
     """
     last = len(spans) - 1
     for index in range(0, len(spans), 2):

@@ -1,14 +1,10 @@
 """Follow the axes of tensors through the operators of a model.
 
-Every dimension of a tensor is described by a list of axes. A reshape splits and joins axes. The
-result of a matrix product takes axes from both operands.
+Every dimension of a tensor has a list of axes, because a reshape splits and joins axes.
 
-A tensor of attention weights has one axis from the queries and one axis from the keys, even after
-masks, softmax, top-k and mixing of heads. The two axes are marked as a `Pair` when queries and keys
-are multiplied, added or compared. The marks remain until a product with values sums over the keys.
-
-`attnlens.recording.rules` defines how each operator changes axes. A `Plan` stores the axes of one
-call of a model, so that the next call can reuse the axes.
+Attention weights have one axis from the queries and one axis from the keys. The two axes are marked
+as a `Pair` when queries and keys are multiplied, added or compared. The marks remain until a
+product with values sums over the keys.
 """
 
 from __future__ import annotations
@@ -30,12 +26,10 @@ class Pair:
 
     Attributes:
         sizes: the number of positions on each side.
-        origin: the operation that combined the groups. The value is ``"product"`` (a product of
-            matrices), ``"learnt"`` (a product with a parameter), ``"element-wise"``, or
-            ``"softmax"`` (a softmax of a single tensor).
+        origin: ``"product"`` (a product of matrices), ``"learnt"`` (a product with a parameter),
+            ``"element-wise"``, or ``"softmax"`` (a softmax of a single tensor).
         normalised: the sides over which the entries were normalised to sum to 1.
-        chosen: whether each entry became a weight on its own, for example through a sigmoid or a
-            selection of the best keys.
+        chosen: whether the entries became weights without normalisation, such as through a sigmoid.
         dropped: whether dropout was applied to the entries.
         used: whether the weights of the pair were multiplied with values.
     """
@@ -55,14 +49,13 @@ class Pair:
 
 @dataclass(slots=True, eq=False)
 class TracedAxis:
-    """One axis. If tensors have an axis in common, they share one object.
+    """An axis, which several tensors may share.
 
     Attributes:
-        feature: whether the axis runs over features, experts or heads, not over the input. Most
-            feature axes come from parameters.
+        feature: whether the axis runs over features, experts or heads, not over the input.
         parent: the axis from which a reshape split this axis.
-        pair: the pair of which this axis is a side; ``side`` is 0 or 1.
-        origin: the same axis before it became a side of a pair.
+        pair: the pair of the axis; ``side`` is the side of the pair, 0 or 1.
+        origin: the same axis without a pair.
         copied: whether all positions have the same values, as after ``expand``.
     """
 
@@ -75,13 +68,13 @@ class TracedAxis:
     copied: bool = False
 
     def resized(self, size: int) -> TracedAxis:
-        """Return a copy of the axis with ``size`` positions, as after slicing or concatenation."""
+        """Return a copy of the axis with another size."""
         if size == self.size:
             return self
         return self._made(size, self.parent)
 
     def parts(self, outer: int) -> tuple[TracedAxis, TracedAxis]:
-        """Return the two axes into which a reshape splits this axis."""
+        """Split the axis into an outer axis of size ``outer`` and an inner axis."""
         return self._made(outer, self), self._made(self.size // outer, self)
 
     def as_side(self, pair: Pair, side: int) -> TracedAxis:
@@ -93,11 +86,11 @@ class TracedAxis:
 
     @property
     def plain(self) -> TracedAxis:
-        """The same axis without its pair."""
+        """The same axis without a pair."""
         return self.origin or self
 
     def splits_with(self, other: TracedAxis) -> bool:
-        """Whether a reshape split one axis into both axes, such as heads and their features."""
+        """Whether a reshape split one axis into this axis and ``other``."""
         return self.parent is not None and self.parent is other.parent
 
 
@@ -109,15 +102,14 @@ class Axes:
     """The axes of one tensor.
 
     Attributes:
-        dimensions: the axes of each dimension, with the outermost axis first.
+        dimensions: the axes of each dimension, outermost axis first.
         constant: whether the tensor depends only on parameters and buffers.
-        exponential: whether the tensor contains exponentials of logits before the division by their
-            sum.
+        exponential: whether the tensor contains unnormalised exponentials of logits.
         log_sum: whether the tensor contains logarithms of weights or of sums of exponentials.
-        total: whether the tensor contains sums, such as the denominators of weights.
-        random: whether the tensor was drawn at random, as for a dropout mask.
-        pairs: the pairs that have at least one side among the axes of the tensor.
-        pending: an element-wise product of weights and values before the sum over keys, if any.
+        total: whether the tensor contains sums, such as the denominators of a softmax.
+        random: whether the tensor was drawn at random, such as a dropout mask.
+        pairs: the pairs with at least one side in the tensor.
+        pending: a product of weights and values before the sum over keys, if any.
     """
 
     dimensions: tuple[Dimension, ...]
@@ -145,7 +137,7 @@ class Axes:
         return Axes.of(dimensions, pending=self.pending, **flags)
 
     def as_sides(self, pair: Pair, sides: Mapping[int, int]) -> Axes:
-        """Mark dimensions as sides of ``pair``. ``sides`` maps a dimension to its side, 0 or 1."""
+        """Mark sides of ``pair``. ``sides`` maps each dimension to side 0 or 1."""
         dimensions = list(self.dimensions)
         for dim, side in sides.items():
             axes = dimensions[dim] or (TracedAxis(1),)
@@ -154,7 +146,7 @@ class Axes:
 
     @property
     def weights_of(self) -> Pair | None:
-        """The last pair whose two sides are axes of the tensor. A side of size 1 may be missing."""
+        """The last pair that has both sides in the tensor. A side of size 1 may be missing."""
         for pair in reversed(self.pairs):
             sides = self.sides(pair)
             if all(side in sides or pair.sizes[side] == 1 for side in (0, 1)):
@@ -168,7 +160,7 @@ class Axes:
         }
 
     def plain(self) -> Axes:
-        """Return the same axes without their pairs."""
+        """Return the same axes without pairs."""
         if not self.pairs:
             return self
         return Axes(plain(self.dimensions), self.constant)
@@ -183,9 +175,9 @@ def size_of(axes: Iterable[TracedAxis]) -> int:
 
 
 def reshaped(dimensions: Sequence[Dimension], shape: Sequence[int]) -> tuple[Dimension, ...]:
-    """Return the dimensions after a reshape, which splits and joins axes in C order.
+    """Return the dimensions after a reshape in C order.
 
-    An axis of size 1 moves to the next dimension of size 1, or joins its neighbour.
+    An axis of size 1 moves to the next dimension of size 1, or joins a neighbouring axis.
     """
     left = [axis for dimension in dimensions for axis in dimension][::-1]
     if size_of(left) != math.prod(shape) or not math.prod(shape):
@@ -232,7 +224,7 @@ def by_position(dimensions: Sequence[Dimension], shape: Sequence[int]) -> tuple[
 
 @dataclass(slots=True)
 class _Storage:
-    """The axes of tensors that share one block of memory. ``layouts`` maps layouts to axes."""
+    """The axes of tensors that share memory. ``layouts`` maps memory layouts to axes."""
 
     reference: weakref.ref[Any]
     constant: bool = False
@@ -242,8 +234,7 @@ class _Storage:
 class Tracker:
     """Stores the axes of every tensor of a run.
 
-    Tensors are identified by their memory and layout, because torch may create several Python
-    objects for the same view. The axes are removed when the memory is freed.
+    Memory and layout identify a tensor, because torch may create several objects for one view.
 
     Attributes:
         unknown: the number of floating-point tensors that no followed operator created.
@@ -279,10 +270,7 @@ class Tracker:
             storage.layouts[_layout(tensor)] = axes
 
     def written(self, tensor: Tensor, axes: Axes) -> None:
-        """Store the new axes of a tensor that an operator changed in place.
-
-        All tensors that share the memory change too.
-        """
+        """Store the axes of a tensor that was changed in place, and of its views."""
         storage = self._storage(tensor)
         if storage is None:
             return
@@ -325,15 +313,12 @@ def _layout(tensor: Tensor) -> tuple[Any, ...]:
 
 
 def chosen(parts: Sequence[Axes]) -> Axes:
-    """Return the axes of the most informative operand.
-
-    Weights are preferred to other tensors, and inputs are preferred to constants.
-    """
+    """Return the axes of weights if possible, otherwise prefer inputs to constants."""
     return max(parts, key=_information)
 
 
 def _information(axes: Axes) -> tuple[int, bool, bool]:
-    """Return a sort key that ranks weights above other tensors, and inputs above constants."""
+    """Rank weights above inputs, and inputs above constants."""
     pair = axes.weights_of
     return 0 if pair is None else 1 + pair.is_made, bool(axes.pairs), not axes.constant
 
@@ -345,8 +330,7 @@ def broadcast(
 ) -> Axes:
     """Return the axes of an element-wise result.
 
-    Each dimension is taken from an operand with the full size. If two tensors are broadcast along
-    different dimensions, these dimensions become a `Pair`.
+    If two tensors are broadcast along different dimensions, the dimensions become a `Pair`.
     """
     ordered = sorted(operands, key=lambda operand: _information(operand[0]), reverse=True)
     pairs = [axes.weights_of for axes, _ in ordered]
@@ -390,11 +374,7 @@ _MOST_STEPS: Final = 20_000
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """One operator of a plan: its arguments other than tensors, and its result.
-
-    ``axes`` is None if the operator must be examined in every call, for example because it computed
-    attention, changed a tensor in place or returned several tensors.
-    """
+    """One operator of a plan. ``axes`` is None if every call must examine the operator."""
 
     func: Any
     rest: tuple[Any, ...] | None
@@ -403,11 +383,9 @@ class _Step:
 
 
 class Plan:
-    """The operators of one call of a model, in order, with the axes of their results.
+    """The operators of one call of a model, in order, with the axes of the results.
 
-    The stored axes are used as long as the next call runs the same operators with results of the
-    same shapes. At the first difference, the plan is discarded. The following call creates a new
-    plan.
+    The next call reuses the axes until an operator or a shape differs. The plan is then discarded.
     """
 
     def __init__(self) -> None:
@@ -432,13 +410,13 @@ class Plan:
         return plan
 
     def end(self) -> None:
-        """Stop using or filling the plan. Called when the model returns."""
+        """Stop using or filling the plan, because the model has returned."""
         self._is_kept = self._is_written = False
 
     def knows(
         self, func: Any, args: tuple[Any, ...], kwargs: Any, output: Any, tracker: Tracker
     ) -> bool:
-        """Return whether the plan knows the result's axes. Known axes are stored in ``tracker``."""
+        """Return whether the result's axes are known. Known axes are stored in ``tracker``."""
         if not self._is_kept:
             return False
         step = self._steps[self._place] if self._place < len(self._steps) else None
@@ -482,7 +460,7 @@ class Plan:
 
 
 _plans: Final = threading.local()
-"""The plans of the current thread: ``_plans.by_model`` maps each model to its plan."""
+"""``_plans.by_model`` maps each model to the model's plan in the current thread."""
 
 
 def _shape_of(output: Any) -> torch.Size | None:

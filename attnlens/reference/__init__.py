@@ -10,8 +10,7 @@ from contextlib import contextmanager
 def one_thread() -> Iterator[None]:
     """Limit torch to one thread, and restore the previous number of threads afterwards.
 
-    These models are so small that several threads would be slower than one. With several threads,
-    the last digits of sums can also differ between runs, so results would not be reproducible.
+    With several threads, the last digits of sums can differ between runs.
     """
     import torch
 

@@ -25,8 +25,8 @@ def hidden_softmax(logits: Tensor, hidden: Tensor | None = None) -> Tensor:
         hidden: a boolean mask, broadcastable to ``logits``; true if the key is hidden.
 
     Returns:
-        Attention weights, ``(..., query, key)``. Each row sums to 1. If every key is hidden, the
-        row is all 0; a plain softmax would return NaN.
+        Attention weights, ``(..., query, key)``. Each row sums to 1, or is all 0 if every key is
+        hidden.
     """
     if hidden is None:
         return logits.softmax(-1)
@@ -48,7 +48,7 @@ def attention_weights(
         key: the keys, ``(..., key, d_k)``.
         hidden: a boolean mask, broadcastable to ``(..., query, key)``; true if the key is hidden.
         bias: a term added to the logits, broadcastable to ``(..., query, key)``.
-        scale: the factor by which the dot products are multiplied; ``1/√d_k`` by default.
+        scale: the factor of the dot products; ``1/√d_k`` by default.
 
     Returns:
         Attention weights, ``(..., query, key)``. Each row sums to 1, or is all 0 if every key is
@@ -80,18 +80,17 @@ def join_heads(vectors: Tensor) -> Tensor:
 class MultiHeadAttention(nn.Module):
     """A multi-head attention layer: ``concat(softmax(Q Kᵀ / √d_k + bias) V) W_O``.
 
-    The queries are ``Q = X W_Q``, the keys ``K = C W_K`` and the values ``V = C W_V``. If the
-    context ``C`` is the input ``X``, this is self-attention. The projections have no bias vectors.
-    Each weight matrix has the shape ``(inputs, outputs)``, as in the equations.
+    The queries are ``Q = X W_Q``, the keys ``K = C W_K`` and the values ``V = C W_V``. In
+    self-attention, the context ``C`` is the input ``X``. Each weight matrix has the shape
+    ``(inputs, outputs)``. There are no bias vectors.
 
     Args:
         d: the width of ``X`` and of the output.
-        heads: the number of heads.
         d_k: the width of one head's queries and keys; ``d / heads`` by default.
         d_v: the width of one head's values; ``d_k`` by default.
         d_context: the width of ``C``; ``d`` by default.
         causal: whether to hide the keys that come after a query.
-        project: whether to apply ``W_O``; if not, the width of the output is ``heads · d_v``.
+        project: whether to apply ``W_O``; if not, the output width is ``heads · d_v``.
 
     Raises:
         ValueError: ``d_k`` is not given, and ``d`` is not divisible by ``heads``.
@@ -134,13 +133,10 @@ class MultiHeadAttention(nn.Module):
     ) -> Tensor:
         """Return the output of the layer, ``(..., query, d)``.
 
-        If every key is hidden from a query, the output of the query is zero.
-
         Args:
             x: the input, ``(..., query, d)``.
             context: the context, ``(..., key, d_context)``; ``x`` by default.
-            hidden: a boolean mask, broadcastable to ``(..., head, query, key)``; true if the key
-                is hidden.
+            hidden: a boolean mask, broadcastable to ``(..., head, query, key)``; true hides the key.
             bias: a term added to the logits, broadcastable to ``(..., head, query, key)``.
         """
         queries = self.queries(x)
@@ -201,7 +197,6 @@ def matrix(inputs: int, outputs: int) -> nn.Parameter:
 
 
 def _later(queries: int, keys: int, device: torch.device) -> Tensor:
-    """Return a mask that is true for keys after the query; the last query is at the last key."""
     places = torch.arange(keys, device=device)
     return places > places[keys - queries :, None]
 
@@ -209,7 +204,7 @@ def _later(queries: int, keys: int, device: torch.device) -> Tensor:
 _WIDTH: Final = 4
 _HEADS: Final = 2
 _SHARPNESS: Final = 3.0
-"""The factor in ``W_Q``. A large factor makes a row attend mainly to similar rows."""
+"""The factor in ``W_Q``; a large factor makes a row attend mainly to similar rows."""
 
 _MAX_ROWS: Final = 512
 _REMEDY: Final = (
@@ -221,9 +216,7 @@ def attention_by_hand(path: Path | None = None) -> LoadedModel:
     """Return the reference model ``attention``: two heads of width 2, with weights set by hand.
 
     ``W_Q`` is three times the identity matrix; ``W_K``, ``W_V`` and ``W_O`` are identity matrices.
-    In each head, a row therefore attends mainly to rows with a similar direction. The output for a
-    row is close to the mean of these similar rows. ``path`` is ignored, because this model has no
-    checkpoints.
+    A row therefore attends mainly to rows with a similar direction. ``path`` is ignored.
     """
     del path
     module = MultiHeadAttention(_WIDTH, _HEADS)
@@ -235,11 +228,11 @@ def attention_by_hand(path: Path | None = None) -> LoadedModel:
 
 
 def read_rows(model: LoadedModel, text: str) -> ModelInput:
-    """Read rows of numbers such as ``1,0,0,1;0,1,0,1``, in which semicolons separate the rows.
+    """Read rows of numbers such as ``1,0,0,1;0,1,0,1``.
 
     Raises:
-        InputError: a row contains something other than finite numbers, a row has the wrong width,
-            or there are too many rows.
+        InputError: a number is invalid or not below 1e6, a row has the wrong width, or there are
+            too many rows.
     """
     assert isinstance(model.module, MultiHeadAttention)
     rows = _written(text, model.module.d)

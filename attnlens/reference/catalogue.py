@@ -1,7 +1,6 @@
-"""The catalogue of reference models: the purpose, the source and the input format of each model.
+"""The catalogue of reference models.
 
-Entries refer to functions by name (``"module:function"``), so listing models imports no functions.
-The models in this file are not specific to a domain. Each domain adds its own models.
+Entries name functions as ``"module:function"``, so that listing models imports no functions.
 """
 
 from __future__ import annotations
@@ -25,12 +24,11 @@ class ModelInput:
 
     Attributes:
         inputs: the positional arguments of the model.
-        names: the symbols of the tensors in ``inputs``. If ``names`` is empty, the only tensor has
-            the symbol ``x``.
-        axes: a mapping from an input's symbol or a parameter's name to axis names.
+        names: the symbols of ``inputs``; empty: the symbol of the only tensor is ``x``.
+        axes: maps an input's symbol or a parameter's name to axis names.
         labels: the labels along each named axis, such as ``{"token": ("3", "1", "4")}``.
         batched: whether the first axis of every input is a batch of size 1.
-        caption: one line that describes the input.
+        caption: a one-line description of the input.
     """
 
     inputs: tuple[Any, ...]
@@ -48,7 +46,7 @@ class ModelInput:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoadedModel:
-    """A model in evaluation mode, and the data that is needed to read an input (vocabularies)."""
+    """A model in evaluation mode, and the data for reading inputs, such as vocabularies."""
 
     module: nn.Module
     context: Any = None
@@ -60,14 +58,13 @@ class ReferenceModel:
 
     Attributes:
         source: the paper and the section that describe the model.
-        written: the format of the command-line argument INPUT, in a few words.
-        load: a function ``(path or None) -> LoadedModel``. If the path is ``None``, the function
-            loads the model included in attnlens.
-        read: a function ``(loaded, text or None, **options) -> ModelInput``. If the text is
-            ``None``, the function returns an example input.
-        kind: the value of ``kind`` in the model's checkpoints; ``""`` if there are no checkpoints.
-        example: an example INPUT; ``None`` if the function `read` chooses the example.
-        options: the names of further command-line options that define the input.
+        written: the format of the command-line argument INPUT.
+        load: a function ``(path) -> LoadedModel``; the path None selects the included model.
+        read: a function ``(loaded, text, **options) -> ModelInput``; the text None selects an
+            example.
+        kind: the ``kind`` in the model's checkpoints; ``""`` without checkpoints.
+        example: an example INPUT; None if `read` chooses the example.
+        options: the names of further command-line options for the input.
     """
 
     name: str
@@ -82,7 +79,7 @@ class ReferenceModel:
     options: tuple[str, ...] = ()
 
     def loaded(self, path: Path | None = None) -> LoadedModel:
-        """Load the model from a checkpoint; by default, load the model included in attnlens.
+        """Load the model from a checkpoint; by default, load the included model.
 
         Raises:
             CheckpointError: ``path`` is not a checkpoint of this kind.
@@ -93,7 +90,7 @@ class ReferenceModel:
     def reading(
         self, loaded: LoadedModel, text: str | None = None, **kwargs: str | int | None
     ) -> ModelInput:
-        """Read an input of the model from ``text``, or from the example if ``text`` is None.
+        """Read an input from ``text``; by default, read the example.
 
         Args:
             kwargs: the values of `options`.
@@ -135,15 +132,15 @@ TINY: Final = ReferenceModel(
 def reference_model(
     name: str, models: Sequence[ReferenceModel], files: Mapping[str, Path]
 ) -> tuple[ReferenceModel, Path | None]:
-    """Return the entry for a model name or a checkpoint, and the path of the checkpoint.
+    """Return the entry for a model or a checkpoint, and the path of the checkpoint.
 
     Args:
         name: the name of a model, a name in ``files``, or the path of a checkpoint.
         models: the entries to choose from.
-        files: a mapping from names to the paths of checkpoints.
+        files: maps names to the paths of checkpoints.
 
     Returns:
-        The entry and the path of the checkpoint. The path is None if ``name`` is a model's name.
+        The entry and the path; the path is None for a model's name.
 
     Raises:
         InputError: ``name`` is neither a known name nor a file, or no entry has the checkpoint's

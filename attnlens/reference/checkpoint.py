@@ -96,7 +96,7 @@ def read_checkpoint(path: str | os.PathLike[str], kind: str) -> Checkpoint:
 
 
 def checkpoint_kind(path: str | os.PathLike[str]) -> str:
-    """Return the kind of a checkpoint; only the header of the file is read.
+    """Return the kind of a checkpoint.
 
     Raises:
         CheckpointError: the file cannot be read, or was not written by `write_checkpoint`.

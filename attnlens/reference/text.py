@@ -1,8 +1,7 @@
-"""Test whether an output token depends on the words it attends to.
+"""Test whether an output token depends on its most attended words.
 
-The claim about an output token names the input words that get most of the token's cross-attention.
-`attnlens.evidence.trial` tests the claim: it compares the effect of hiding these words with the
-effect of hiding other words of the sentence. Punctuation marks count as words.
+A claim names the input words with the most cross-attention. `attnlens.evidence.trial` compares the
+effect of hiding these words with the effect of hiding other words. Punctuation marks are words.
 """
 
 from __future__ import annotations
@@ -42,9 +41,7 @@ _AT_ONCE: Final = 256
 
 
 def claimed_words(weights: Floats) -> WordSet:
-    """Return the indices of the smallest set of words that gets at least half of the attention.
-
-    The set has at most three words, even if these words get less than half of the attention.
+    """Return the indices of the fewest words with half of the attention, but at most three words.
 
     Args:
         weights: the attention weight of each word, ``(word,)``.
@@ -57,10 +54,9 @@ def claimed_words(weights: Floats) -> WordSet:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WordAblations:
-    """The probabilities that a model gives to its own answer when input words are hidden.
+    """The probabilities of a model's answer when input words are hidden.
 
     Attributes:
-        network: the model.
         source: the token ids of the input, ``(1, word)``.
         answer: the token ids of ``<bos>`` and of the answer, ``(1, token + 1)``.
     """
@@ -70,10 +66,10 @@ class WordAblations:
     answer: Tensor
 
     def without(self, way: str, sets: Sequence[WordSet]) -> Floats:
-        """Return the probability of each answer token for each hidden set, ``(set, token)``.
+        """Return the probabilities of the answer tokens, ``(set, token)``.
 
         Args:
-            way: how words are hidden, one of `WAYS`.
+            way: one of `WAYS`.
             sets: the sets of words to hide.
         """
         starts = range(0, len(sets), _AT_ONCE)
@@ -101,15 +97,15 @@ class TokenClaim:
 
     Attributes:
         claim: the claim as a sentence.
-        words, removed: the claimed words, and the indices of these words in the input.
+        words, removed: the claimed words and their indices in the input.
         token: the token's index in the answer.
-        removed_from: how the words were hidden, one of `WAYS`.
-        weight: the share of the token's cross-attention that the claimed words get.
+        removed_from: one of `WAYS`.
+        weight: the claimed words' share of the token's cross-attention.
         probability, without: the token's probability with all words, and without the claimed words.
         points: ``without`` minus ``probability``, in percentage points.
         effect_nats: the effect of hiding the words, in nats. All other tokens count as one outcome.
         controls: the number of control sets.
-        p, q: the p-value, and the q-value corrected for the number of claims.
+        p, q: the p-value, and the q-value over all claims.
         reason: why there is no verdict, or why the verdict is not *supported*.
     """
 
@@ -139,14 +135,14 @@ def check_tokens(
     *,
     seed: int = 0,
 ) -> list[TokenClaim]:
-    """Test whether each answer token depends on the words that got most of the token's attention.
+    """Test whether each answer token depends on its most attended words.
 
     Args:
-        way: how words are hidden, one of `WAYS`.
+        way: one of `WAYS`.
         attention: the cross-attention weights, ``(token, word)``.
         words: the words of the input.
         answer: the tokens of the answer.
-        seed: the random seed, which is used only if there are too many control sets to enumerate.
+        seed: the random seed; unused if all control sets are enumerated.
 
     Returns:
         One claim for each answer token, in order.
@@ -157,7 +153,6 @@ def check_tokens(
     probabilities = dict(zip(word_sets, ablations.without(way, word_sets), strict=True))
 
     def answer_of(sets: Sequence[WordSet]) -> list[Floats]:
-        """Return the probabilities ``(token,)`` for each hidden set. No set is computed twice."""
         new = [words for words in dict.fromkeys(sets) if words not in probabilities]
         probabilities.update(zip(new, ablations.without(way, new), strict=True) if new else {})
         return [probabilities[words] for words in sets]
@@ -191,10 +186,7 @@ def _of_token(
     token: int,
     keep_masks: NDArray[np.bool_],
 ) -> Floats:
-    """Return the probability of a token and of all other tokens together, ``(mask, 2)``.
-
-    ``keep_masks`` has the shape ``(mask, word)`` and is true for visible words.
-    """
+    """Return probabilities ``(mask, 2)``: the token, and all other tokens together."""
     rows = answer_of([tuple(np.flatnonzero(~row).tolist()) for row in keep_masks])
     return one_against_rest(np.array([row[token] for row in rows])[:, None], 0)
 
@@ -260,11 +252,10 @@ class TextAnswer:
 
 @dataclass(frozen=True, slots=True)
 class TextExplanation:
-    """The answer to a sentence, and tested claims about the words that led to the answer.
+    """The answer to a sentence, and tested claims about the answer.
 
     Attributes:
-        evidence: the claims about all tokens, first for ``WAYS[0]`` and then for ``WAYS[1]``; empty
-            if no claim was tested.
+        evidence: the claims for ``WAYS[0]``, followed by the claims for ``WAYS[1]``.
     """
 
     model: AnsweringModel
@@ -282,11 +273,11 @@ class TextExplanation:
 def explain_text(
     model: TextModel, text: str, *, evidence: bool = True, seed: int = 0
 ) -> TextExplanation:
-    """Return the answer to a sentence, and tested claims about the words that led to the answer.
+    """Answer a sentence, and test which words led to the answer.
 
     Args:
-        evidence: whether to test the claims about all tokens; see `check_tokens`.
-        seed: the random seed, which is used only if there are too many control sets to enumerate.
+        evidence: whether to test claims; see `check_tokens`.
+        seed: as in `check_tokens`.
 
     Raises:
         InputError: the sentence is empty or too long.
@@ -318,10 +309,8 @@ def explain_text(
 def record_answer(model: TextModel, text: str) -> Recording:
     """Record a model's attention weights while the model answers a sentence.
 
-    The recording contains the self-attention of the encoder, and the self-attention and
-    cross-attention of the decoder. The labels are words. Each query of the decoder predicts one
-    token. In cross-attention, the label of the query is the predicted token. In self-attention, the
-    label of the query is the token before the predicted token, or ``<bos>``.
+    The labels are words. In cross-attention, the label of a query is the predicted token. In the
+    decoder's self-attention, the label of a query is the preceding token, or ``<bos>``.
 
     Raises:
         InputError: the sentence is empty or too long.
@@ -339,10 +328,7 @@ def mean_cross_attention(recording: Recording) -> Floats:
 
 
 def _answer(model: TextModel, sentence: TextInput) -> tuple[Tensor, Tensor]:
-    """Return the ids of ``<bos>`` and the answer, and the probabilities at each position.
-
-    The ids have the shape ``(1, token + 1)``; the probabilities have the shape ``(token, id)``.
-    """
+    """Return the answer's ids ``(1, token + 1)`` and probabilities ``(token, id)``."""
     written = model.generate([sentence.tokens])
     answer = torch.cat((torch.full((1, 1), BOS), written.tokens), 1)
     return answer, written.probabilities[0].double()

@@ -49,12 +49,11 @@ _CLOSE_UP: Final = re.compile(r" ([,.;:!?)])")
 
 
 def tokenise(text: str) -> list[str]:
-    """Convert a text to lower case, and split it into words, numbers and other single characters.
+    """Convert a text to lower case, and split the text into words, numbers and single characters.
 
-    Lower case makes a word at the start of a sentence equal to the same word elsewhere. Hyphens and
-    apostrophes stay inside words, and variants of these characters are unified. The text is
-    normalised (NFC). Invisible characters, such as control characters, are removed. No text can
-    produce a special token: ``<pad>`` becomes three tokens.
+    Hyphens and apostrophes stay inside words, and variants of these characters are unified. The
+    text is normalised (NFC). Invisible characters are removed. No text can produce a special token:
+    ``<pad>`` becomes three tokens.
     """
     visible = "".join(
         character
@@ -72,10 +71,7 @@ def join_tokens(tokens: Iterable[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """The tokens that a model knows; the number of a token is its index in ``words``.
-
-    Attributes:
-        words: all tokens. The first tokens are `SPECIAL`.
+    """The tokens that a model knows. The number of a token is the token's index in ``words``.
 
     Raises:
         ValueError: ``words`` does not begin with `SPECIAL`, or it contains a token twice.
@@ -132,15 +128,12 @@ def pad_batch(rows: Iterable[Tensor]) -> Tensor:
 
 _MAX_FILE_BYTES: Final = 256 * 2**20
 _MAX_SENTENCE_TOKENS: Final = 256
-"""The maximum length of a sentence.
-
-The memory for attention grows with the square of this length.
-"""
+"""The memory for attention grows with the square of this number."""
 
 
 @dataclass(frozen=True, slots=True)
 class SentencePair:
-    """A pair of sentences as tokens, and the line number of the pair in the file."""
+    """The tokens of two sentences, and the line number in the file."""
 
     source: tuple[str, ...]
     target: tuple[str, ...]
@@ -149,12 +142,7 @@ class SentencePair:
 
 @dataclass(frozen=True, slots=True)
 class SentencePairs:
-    """The content of a file of sentence pairs.
-
-    Attributes:
-        columns: the names of the two columns.
-        sha256: the SHA-256 of the file's bytes.
-    """
+    """Sentence pairs from a file, the names of two columns, and the SHA-256 of the file."""
 
     pairs: tuple[SentencePair, ...]
     columns: tuple[str, str]
@@ -173,12 +161,11 @@ def read_pairs(
     The first row contains the column names. Empty rows are skipped.
 
     Args:
-        columns: the names of the two columns to read; by default the first two columns.
+        columns: the names of two columns; by default the first two columns.
         separator: the character between two columns.
 
     Raises:
-        InputError: the file, a row or a sentence cannot be used. The message contains the line
-            number.
+        InputError: the file, a row or a sentence is invalid.
     """
     content = read_whole(path, _MAX_FILE_BYTES, remedy="give a CSV file of sentence pairs")
     pairs: list[SentencePair] = []
@@ -235,7 +222,7 @@ def _chosen(names: Sequence[str], columns: Sequence[str] | None, line: int) -> t
 
 
 def _rows(content: bytes, separator: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield each row that is not empty, and the number of the line on which the row begins."""
+    """Yield the line number where a row begins, and the row; empty rows are skipped."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -258,13 +245,12 @@ def _rows(content: bytes, separator: str) -> Iterator[tuple[int, list[str]]]:
 class HeldOutRule:
     """The rule that decides which pairs are held out from training.
 
-    For each pair, a hash of the input decides whether the pair is held out. An input that is held
-    out in one file is therefore held out in every file. In addition, all pairs with certain
-    *combinations* of tokens are held out. The combination of a pair contains the answer's tokens,
-    except the first ``leading`` tokens.
+    A hash of the input decides, so the decision is the same in every file. In addition, pairs with
+    certain *combinations* of tokens are held out. The combination of a pair is the answer without
+    the first ``leading`` tokens.
 
     Attributes:
-        share: the share of inputs that are held out.
+        share: the share of held-out inputs, from 0 to 1.
         leading: the number of tokens to skip at the start of an answer, such as names.
         combinations: the held-out combinations, as tokens separated by spaces.
     """
@@ -277,11 +263,9 @@ class HeldOutRule:
     def of(
         cls, pairs: Sequence[SentencePair], share: float = 0.1, leading: int = 0, new: float = 0.05
     ) -> HeldOutRule:
-        """Return a rule that holds out some combinations: at most about the fraction ``new``.
+        """Return a rule that holds out at most about the fraction ``new`` of all combinations.
 
-        Combinations are chosen by a hash. A chosen combination is held out only if each of its
-        tokens occurs in at least two combinations that were not chosen. The model can therefore
-        still learn every token.
+        Each token of a held-out combination occurs in at least two other combinations.
         """
         combinations = {pair.target[leading:] for pair in pairs}
         chosen = {tokens for tokens in combinations if _point("combination", tokens) < new}
@@ -305,13 +289,12 @@ class HeldOutRule:
 
 
 def _point(purpose: str, tokens: Sequence[str]) -> float:
-    """Hash the arguments to a number from 0 to 1."""
     digest = hashlib.sha256(" ".join((purpose, *tokens)).encode()).digest()
     return int.from_bytes(digest[:7], "big") / 2**56
 
 
 _KIND: Final = "seq2seq"
-"""The value of ``kind`` in checkpoints, and the name of the checkpoint included in attnlens."""
+"""The ``kind`` in checkpoints, and the name of the included checkpoint."""
 
 _MAX_SIZE: Final = 1_000_000
 _REMEDY: Final = f"give a file that `attnlens lab text-train` wrote, or the name {_KIND}"
@@ -323,9 +306,8 @@ class TextInput:
 
     Attributes:
         text: the unchanged text.
-        tokens: the words, numbers and signs of the text.
-        unknown: the distinct tokens that are not in the vocabulary, in order of occurrence.
-        most_tokens: the maximum number of input tokens of the model.
+        unknown: the distinct tokens outside the vocabulary, in order of occurrence.
+        most_tokens: the maximum number of input tokens.
     """
 
     text: str
@@ -340,8 +322,8 @@ class TextModel:
 
     Attributes:
         source, target: the vocabularies of the input and of the answer.
-        metadata: JSON data about the training, such as the `HeldOutRule` and the accuracy.
-        sha256: the SHA-256 of the checkpoint file; empty if the model was not loaded from a file.
+        metadata: JSON data about the training, such as the accuracy.
+        sha256: the SHA-256 of the checkpoint file; empty without a file.
     """
 
     network: Seq2Seq
@@ -382,7 +364,7 @@ class TextModel:
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the weights, the vocabularies and `metadata` to one file.
+        """Write the model to a file.
 
         Raises:
             InputError: the file cannot be written.
@@ -440,7 +422,7 @@ def load_text(path: Path | None = None) -> LoadedModel:
 
 
 def read_sentence(model: LoadedModel, text: str | None) -> ModelInput:
-    """Return the network's input: the tokens of a sentence and the tokens of the model's answer.
+    """Return the token numbers of a sentence and of the model's answer.
 
     Raises:
         InputError: the text is empty, or it has more tokens than the model reads.
@@ -485,13 +467,11 @@ class TextRecipe:
         epochs: the number of passes over the training pairs.
         batch: the number of pairs per step.
         learning_rate: the highest learning rate.
-        warm_up: the fraction of the training during which the learning rate increases. Afterwards,
-            the learning rate decreases to zero along a cosine.
-        word_dropout: in half of the pairs, this share of the input words is replaced with
-            ``<unk>``. The model thereby learns to handle unknown words and words that an ablation
-            hides.
-        least_count: an input word is known if it occurs at least this often in the training pairs.
-        seed: the seed of the random number generator.
+        warm_up: the fraction of the steps in which the learning rate increases. Afterwards, the
+            learning rate decreases to zero along a cosine.
+        word_dropout: the share of input words replaced with ``<unk>`` in half of the pairs.
+        least_count: the minimum number of occurrences of an input word in the vocabulary.
+        seed: the random seed.
     """
 
     epochs: int = 30
@@ -542,9 +522,8 @@ class AnswerAccuracy:
 def answer_accuracy(model: TextModel, pairs: Sequence[SentencePair]) -> AnswerAccuracy:
     """Measure the accuracy of a model's answers on ``pairs``.
 
-    A token is correct if it equals the expected token at the same position. All positions up to the
-    end of the longer of the two answers are counted. An expected word that is not in the vocabulary
-    is never correct.
+    A token is correct if it equals the expected token at the same position. All positions of the
+    longer answer are counted. Expected words outside the vocabulary are never correct.
     """
     if not pairs:
         return AnswerAccuracy(0)
@@ -571,8 +550,7 @@ def train_text(
 ) -> TextModel:
     """Train a model on the training pairs of ``rule``, and measure its accuracy on the other pairs.
 
-    Training always uses one thread. The weights are therefore identical if the machine, the version
-    of torch, the pairs and the seed are the same.
+    On one machine with one version of torch, training is reproducible.
 
     Args:
         report: a function that is called with each line of progress.
@@ -638,7 +616,6 @@ def _fit(
     recipe: TextRecipe,
     report: Callable[[str], None],
 ) -> None:
-    """Train on inputs ``(pair, source_length)`` and answers ``(pair, target_length + 1)``."""
     optimiser = torch.optim.Adam(network.parameters(), lr=recipe.learning_rate, betas=(0.9, 0.98))
     per_epoch = math.ceil(len(inputs) / recipe.batch)
     steps = per_epoch * recipe.epochs
@@ -675,7 +652,6 @@ def _trimmed(tokens: Tensor) -> Tensor:
 
 
 def _thinned(source: Tensor, share: float) -> Tensor:
-    """In a random half of the rows, replace a random share of the words with ``<unk>``."""
     lost = torch.rand(source.shape) < share
     lost &= torch.rand(len(source), 1) < 0.5
     return source.masked_fill(lost & (source >= len(SPECIAL)), UNK)

@@ -1,12 +1,11 @@
 """The reference model ``tiny``: a transformer so small that every number can be inspected.
 
 The model has 260 parameters, one block with one head, no position vectors and no mask. Only the
-layer norm has a bias. Every intermediate result has the same name as in the equations.
+layer norm has a bias.
 
-The model is trained on a task with a known answer. Two tokens are *partners* if their sum is nine:
-0 and 9, 1 and 8, and so on. If the input contains a token's partner, the correct output is the
-partner. If the partner is missing, the correct output is the token itself. The answer does not
-depend on the order of the tokens. To solve the task, every token only has to attend to its partner.
+The model is trained on a task with a known answer. Two tokens are *partners* if their sum is nine.
+If the input contains a token's partner, the correct output is the partner. If the partner is
+missing, the correct output is the token itself. Every token only has to attend to its partner.
 """
 
 from __future__ import annotations
@@ -28,7 +27,6 @@ from attnlens.reference.checkpoint import read_checkpoint, shipped, write_checkp
 
 _KIND: Final = "tiny"
 _EXAMPLE_TOKENS: Final = (3, 1, 4, 1, 5)
-"""The example input, before it is adapted to a model's context length and vocabulary."""
 
 AXES: Final = {
     "x": ("batch", "token"),
@@ -41,13 +39,11 @@ AXES: Final = {
     "W_2": ("d_ff", "width"),
     "W_out": ("width", "vocabulary"),
 }
-"""The names of the axes. Sizes alone cannot identify the axes, because most sizes are 5."""
+"""The names of the axes. Most axes have the size 5, so the sizes do not identify the axes."""
 
 _MAX_TOKEN_CHARACTERS: Final = 40
-"""An error message quotes at most this many characters of invalid input."""
 
 _PARTNER_SUM: Final = 9
-"""The sum of two partners."""
 
 _SEED: Final = 1
 _TRAINING_STEPS: Final = 6000
@@ -65,11 +61,11 @@ class TinyTransformer(nn.Module):
         h_ff = GELU(h1 W_1) W_2;  h2 = h1 + h_ff;  logits = h2 W_out;  y = argmax(logits)
 
     Args:
-        vocabulary: the number of different tokens. The tokens are 0 to ``vocabulary - 1``.
+        vocabulary: the number of tokens, which are 0 to ``vocabulary - 1``.
         width: the width of every vector.
-        context: the number of input tokens. The equations work for any number of tokens.
+        context: the number of input tokens.
         d_ff: the width inside the feed-forward network.
-        heads: the number of attention heads; ``width`` must be divisible by this number.
+        heads: the number of attention heads, a divisor of ``width``.
     """
 
     def __init__(
@@ -123,7 +119,7 @@ def save_tiny(
 
 
 def load_tiny(path: str | os.PathLike[str] | None = None) -> TinyTransformer:
-    """Load a model from a checkpoint. By default, load the checkpoint included in attnlens.
+    """Load a checkpoint; by default, load the included checkpoint.
 
     Raises:
         CheckpointError: the file cannot be read, is damaged, or is of another kind.
@@ -184,7 +180,7 @@ def read_tokens(model: LoadedModel, text: str | None) -> ModelInput:
 
 
 def answers(tokens: Tensor) -> Tensor:
-    """Return the correct outputs; inputs and outputs have the shape ``(batch, position)``."""
+    """Return the correct outputs for tokens ``(batch, position)``, with the same shape."""
     return torch.where(partners(tokens).any(-1), _PARTNER_SUM - tokens, tokens)
 
 

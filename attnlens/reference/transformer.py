@@ -1,12 +1,10 @@
 """The network of the reference model ``seq2seq``: an encoder-decoder, and its blocks.
 
-The network adds sinusoidal position vectors to the embeddings of the input words. The encoder
-converts the sums to the *memory*, which contains one vector per word. The decoder writes the answer
-token by token. At each step, the decoder attends to the tokens that it has written (causal
+The encoder converts a sentence to the *memory*, which contains one vector per word. The decoder
+writes the answer token by token. The decoder attends to earlier tokens of the answer (causal
 self-attention) and to the memory (cross-attention). Padding is hidden in every attention layer.
 
-The output of every sub-layer is the layer norm of `Y = ΔX + X`. An attention layer has an output
-matrix only if the width of its concatenated heads differs from the width of the model.
+An attention layer has an output matrix only if the heads together are not as wide as the model.
 """
 
 from __future__ import annotations
@@ -31,10 +29,10 @@ def sinusoids(length: int, width: int, n: float = _POSITION_BASE) -> Tensor:
     Args:
         length: the number of positions ``k``, which are counted from 0.
         width: the width ``d``. If ``d`` is odd, the last column is a sine.
-        n: the base. If ``d`` is even, the longest wavelength is ``2π n^((d-2)/d)`` positions.
+        n: the base of the wavelengths.
 
     Returns:
-        ``(length, width)``, computed in double precision and rounded to torch's default precision.
+        a tensor ``(length, width)``, rounded from double precision to torch's default precision.
 
     Raises:
         ValueError: ``length`` is negative or ``width`` is not positive.
@@ -110,7 +108,7 @@ class AddAndNorm(nn.Module):
         self.norm = nn.LayerNorm(sizes.width, eps=sizes.eps)
 
     def forward(self, x: Tensor, change: Tensor) -> Tensor:
-        """Return the layer norm of ``change + x``. The arguments have the shape ``(..., d)``."""
+        """Return the layer norm of ``change + x``, with shape ``(..., d)``."""
         change = step(r"\Delta X", self.dropout(change), "what the sub-layer adds")
         added = step("Y", change + x, "the sum")
         normed: Tensor = self.norm(added)
@@ -132,8 +130,7 @@ class EncoderBlock(nn.Module):
 
         Args:
             x: ``(batch, length, d)``.
-            hidden: a boolean mask, broadcastable to ``(batch, head, query, key)``; true if the key
-                is hidden.
+            hidden: a boolean mask, broadcastable to ``(batch, head, query, key)``; true hides the key.
         """
         x = self.add_attention(x, self.self_attention(x, hidden=hidden))
         x = step("X'", x, "after self-attention")
@@ -158,10 +155,9 @@ class DecoderBlock(nn.Module):
 
         Args:
             x: ``(batch, length, d)``.
-            hidden: a mask ``(batch, 1, 1, length)`` that is true at hidden positions of ``x``.
+            hidden: a mask ``(batch, 1, 1, length)``, true at hidden positions of ``x``.
             memory: ``(batch, key, d)``.
-            memory_hidden: a mask ``(batch, 1, 1, key)`` that is true at hidden positions of the
-                memory.
+            memory_hidden: a mask ``(batch, 1, 1, key)``, true at hidden positions of ``memory``.
         """
         x = self.add_self(x, self.self_attention(x, hidden=hidden))
         x = step("U'", x, "after self-attention")
@@ -226,9 +222,7 @@ class Seq2Seq(nn.Module):
         self.b_out = nn.Parameter(torch.zeros(sizes.target_words))
 
     def forward(self, source: Tensor, target: Tensor) -> Tensor:
-        """Return the logits of the next token at each position of an answer.
-
-        The logits have the shape ``(batch, target, target_words)``.
+        """Return the logits of the next token at each position, ``(batch, target, target_words)``.
 
         Args:
             source: tokens ``(batch, source)``, padded at the end.
@@ -245,7 +239,7 @@ class Seq2Seq(nn.Module):
         return step("M", x, "the memory")
 
     def decode(self, target: Tensor, memory: Tensor, source: Tensor) -> Tensor:
-        """Return the logits of `forward`, computed from the memory that `encode` returned."""
+        """Return the logits of `forward` from the memory that `encode` returned."""
         places: Tensor = self.get_buffer("positions")[: target.shape[1]]
         x = step("U", self.dropout(self.E_target[target] + places), "the answer so far")
         for block in self.decoder:
@@ -255,12 +249,9 @@ class Seq2Seq(nn.Module):
 
     @torch.no_grad()
     def generate(self, source: Tensor) -> GeneratedAnswer:
-        """Generate an answer to each input by appending the most probable token until ``<eos>``.
+        """Answer the inputs ``(batch, source)`` with the most probable token at each step.
 
-        Generation also ends after ``target_length`` tokens.
-
-        Args:
-            source: the input tokens, ``(batch, source)``.
+        An answer ends with ``<eos>`` or after ``target_length`` tokens.
         """
         memory, batch = self.encode(source), source.shape[0]
         begun = torch.full((batch, 1), BOS, device=source.device)

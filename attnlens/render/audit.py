@@ -1,7 +1,6 @@
 """Render audits for a terminal, as HTML and as Markdown.
 
-All three formats show the same sections, which contain plain text. Tables of heads and ablations
-are rendered only for a terminal.
+All formats show the same sections. Tables of heads and ablations appear only in a terminal.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _MAX_INPUTS: Final = 3
 _SHARES: Final = ("previous", "first", "duplicate", "induction", "sink")
 _MAX_TOKENS: Final = 8
 _SIZES: Final = ((0.5, "large"), (0.05, "medium"), (0.005, "small"), (0.0, "none"))
-"""The words for the size of an effect. Each word has a lower limit in nats."""
+"""The words for the size of an effect, with lower limits in nats."""
 _SIZE_LEGEND: Final = "large from 0.5 nats, medium from 0.05, small from 0.005"
 _LEGEND: Final = (
     "✓ larger, – no larger: than the effect of hiding the same number of other items; ✗ opposite: "
@@ -40,8 +39,7 @@ _LEGEND: Final = (
     "all claims of an input"
 )
 _ALPHA: Final = 0.05
-"""The significance level for the p-values of heads. By chance, 5% of the p-values do not exceed
-this level."""
+"""The significance level for the p-values of heads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +50,7 @@ class Section:
         figures: the indices of the right-aligned columns.
         bars: the length of each row's bar, from -1 to 1; empty for a table without bars.
         styles: the style of each row.
-        more: a note below the table, for example about rows that were left out.
+        more: a note below the table.
     """
 
     title: str
@@ -125,7 +123,7 @@ def heading(audit: Audit) -> str:
 
 
 def inputs_of(audit: Audit) -> list[str]:
-    """Describe the first inputs. Each line contains the target and the sinks of one input."""
+    """Describe the first inputs, each with the target and the sinks."""
 
     def line(item: Input) -> str:
         chance = "" if item.probability is None else f" {fine_percent(item.probability)}"
@@ -159,7 +157,7 @@ def sections(audit: Audit) -> list[Section]:
 
 
 def tokens_section(tokens: Sequence[TokenEffect], many: bool) -> Section:
-    """Return the table of tokens with the effect of hiding each token, largest effect first."""
+    """Return the table of tokens and their effects, largest effect first."""
     ranked = sorted(tokens, key=lambda token: -token.nats)
     top_tokens = ranked[:_MAX_TOKENS]
     largest = max((abs(token.points) for token in top_tokens), default=0.0) or 1.0
@@ -189,10 +187,7 @@ def tokens_section(tokens: Sequence[TokenEffect], many: bool) -> Section:
 
 
 def claims_section(title: str, claims: Sequence[AuditedClaim], many: bool) -> Section:
-    """Return the table of claims and their verdicts, supported claims first.
-
-    If ``many`` is true, each claim starts with the number of its input.
-    """
+    """Return the table of claims, supported claims first; ``many`` adds each input's number."""
     order = [*VERDICTS]
     ranked = sorted(claims, key=lambda claim: (order.index(claim.verdict), -claim.effect_nats))
     left = Counter(map(_word, ranked[_MAX_CLAIMS:]))
@@ -266,7 +261,7 @@ def closing(audit: Audit) -> list[str]:
 
 
 def importance_map(table: Sequence[HeadRow], largest: float) -> HeatMapDrawing:
-    """Return a heat map of importance with one row per site and one column per head."""
+    """Return a heat map of importance with a row per site and a column per head."""
     sites: dict[str, list[HeadRow]] = {}
     for row in table:
         sites.setdefault(row.site, []).append(row)

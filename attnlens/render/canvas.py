@@ -1,4 +1,4 @@
-"""Build lines and tables of styled text, for terminals with or without colour.
+"""Build styled lines and tables for terminals, with or without colour.
 
 Lines are cut to the width of the page; only tables may be wider. Text from files must first pass
 through `attnlens.render.safe.clean`.
@@ -17,7 +17,7 @@ from attnlens.render.numbers import percent_seen
 from attnlens.render.safe import clean_all
 
 Span = tuple[str, str]
-"""A text and the name of its style. The name ``""`` means no style."""
+"""A text and the name of its style; ``""`` for no style."""
 
 Line = list[Span]
 
@@ -59,7 +59,7 @@ LOST: Final = "░"
 
 
 def display_width(text: str) -> int:
-    """Return the number of terminal columns that a text takes; a wide character takes two."""
+    """Return the width of a text in terminal columns; a wide character takes two."""
     return sum(_columns(character) for character in text)
 
 
@@ -112,7 +112,7 @@ def fit(line: Line, width: int) -> Line:
 
 @dataclass(slots=True)
 class Page:
-    """A page of styled lines, which are added from top to bottom."""
+    """A page of styled lines."""
 
     width: int
     lines: list[Line] = field(default_factory=list)
@@ -125,19 +125,16 @@ class Page:
             self.lines.append([])
 
     def flag(self, text: str) -> None:
-        """Add a warning sign and the text of a caution."""
+        """Add a caution with a warning sign."""
         self.paragraph(text, "flag", indent=4, lead="  !")
 
     def paragraph(self, text: str, style: str = "", indent: int = 2, lead: str = "") -> None:
-        """Add wrapped text. Write ``lead`` into the indentation of the first line."""
+        """Add wrapped text, with ``lead`` in the indentation of the first line."""
         words: list[Line] = [[(word, style)] for word in text.split()]
         self.flow(words, indent=indent, gap=1, lead=[(lead, style)] if lead else None)
 
     def parts(self, text: str, indent: int = 0) -> None:
-        """Split a text at each ``|``, and add its parts side by side, followed by a blank line.
-
-        A part is broken into lines only if the part is wider than the page.
-        """
+        """Add the parts between ``|`` signs side by side, followed by a blank line."""
         *parts, last = text.split(" | ")
         items: list[Line] = [[(f"{part} |", "title")] for part in parts]
         self.flow([*items, [(last, "title")]], indent=indent, gap=1)
@@ -146,7 +143,7 @@ class Page:
     def flow(
         self, items: Sequence[Line], *, indent: int, gap: int, lead: Line | None = None
     ) -> None:
-        """Add items side by side on several lines. Wrap an item that is wider than a line."""
+        """Add items side by side, on as many lines as needed."""
         line: Line = pad_line(list(lead or []), indent)
         fresh, room = True, self.width - indent
         for item in items:
@@ -182,10 +179,8 @@ def _written(line: Line, color: bool) -> str:
 
 
 Renderer = Callable[..., str]
-"""A function that renders a document as text, with the keyword arguments ``width`` and ``color``.
-
-Only tables may be wider than ``width``. Without colour, the text has no escape sequences.
-"""
+"""A function that renders a document, with the keyword arguments ``width`` and ``color``. Only
+tables may be wider than ``width``. Without colour, the text has no escape sequences."""
 
 
 def terminal_page(
@@ -193,12 +188,10 @@ def terminal_page(
 ) -> Callable[[Callable[..., None]], Renderer]:
     """Return a decorator that turns a page-filling function into a `Renderer`.
 
-    The decorated function receives an empty page and the document. Before the call, `clean_all`
-    makes the text of the document safe for a terminal.
+    The function receives an empty page and the document, made safe by `clean_all`.
 
     Args:
-        min_width, max_width: the limits of the page's width in columns. These limits apply even if
-            the terminal is narrower or wider.
+        min_width, max_width: the limits of the page's width in columns, for any terminal.
     """
 
     def decorate(fill: Callable[..., None]) -> Renderer:
@@ -214,9 +207,7 @@ def terminal_page(
 
 
 def bar(share: float, base: float, room: int) -> Line:
-    """Draw a bar of length ``share``.
-
-    The difference between ``share`` and ``base`` is drawn in another colour.
+    """Draw a bar of length ``share``, with the difference from ``base`` in another colour.
 
     Args:
         share, base: lengths as fractions of the full width, from 0 to 1.
@@ -236,7 +227,7 @@ def bar(share: float, base: float, room: int) -> Line:
 
 
 def tone(points: float, threshold: float) -> str:
-    """Return the style for an increase, for a decrease, or for a change below the threshold."""
+    """Return the style of an increase, of a decrease, or of a change below the threshold."""
     return "more" if points >= threshold else "less" if points <= -threshold else "quiet"
 
 
@@ -253,17 +244,13 @@ def level(weight: float, darkest: float) -> int:
 
 
 def shade(weight: float, darkest: float, *, cell: int = 1) -> Span:
-    """Draw a weight by repeating a shading character ``cell`` times. Larger weights are darker."""
+    """Draw a weight as ``cell`` shading characters. Larger weights are darker."""
     step = level(weight, darkest)
     return SHADES[step] * cell, f"shade{step + 1}"
 
 
 def add_row(page: Page, name: Span, side: int, groups: Iterable[Sequence[Span]]) -> None:
-    """Add a row to a heat map: the name, and groups of cells separated by vertical lines.
-
-    Args:
-        side: the width of the name in columns.
-    """
+    """Add a name and groups of cells to a heat map; ``side`` is the name's width in columns."""
     line: Line = [(pad(name[0], side), name[1])]
     for at, group in enumerate(groups):
         line += [*([("│", "quiet")] if at else []), *group]
@@ -277,7 +264,7 @@ def legend(darkest: float, digits: int = 0) -> str:
 
 
 Cell = str | Span | Line
-"""A plain text, a text with its style, or several styled texts side by side."""
+"""A plain text, a styled text, or several styled texts side by side."""
 
 _MIN_TEXT_COLUMNS = 14
 """The smallest width to which `add_table` cuts a column."""
@@ -289,13 +276,12 @@ class Column:
 
     Attributes:
         head: the column's heading.
-        right: whether cells are right-aligned, as in columns of numbers.
-        style: the style of the cells that have no other style.
+        right: whether cells are right-aligned.
+        style: the style of cells without their own style.
         max_width: the largest width in terminal columns; longer cells are cut.
         min_width: the smallest width in terminal columns.
-        spare: a number for narrow pages: columns with a larger number are left out earlier. A
-            column with the number 0 is always shown.
-        shrinks: whether the cells are cut when the page is too narrow.
+        spare: columns with a larger number are left out earlier on narrow pages; 0 for never.
+        shrinks: whether cells are cut on narrow pages.
         gap: the space before the column in terminal columns.
     """
 
@@ -310,7 +296,7 @@ class Column:
 
 
 Words = partial(Column, right=False)
-"""A left-aligned column of words."""
+"""A left-aligned column."""
 
 
 def add_table(
@@ -324,9 +310,8 @@ def add_table(
 ) -> None:
     """Add a table with headings.
 
-    If the table is too wide, columns with `Column.spare` are left out and columns with
-    `Column.shrinks` are cut. The other columns stay complete, so the table may still be wider than
-    the page.
+    On narrow pages, columns with `Column.spare` are left out and columns with `Column.shrinks` are
+    cut. The table may still be wider than the page.
 
     Args:
         indent: the space before the first column.

@@ -1,9 +1,8 @@
-"""Prepare heat maps for the templates of HTML pages, and draw heat maps with plotly.
+"""Prepare heat maps for HTML pages, and draw heat maps with plotly.
 
-The shade of a cell grows with the square root of the value, so that small weights stay visible.
-Maps that are drawn together use the darkest shade for the same value. In HTML, every cell has a
-description in words, because some readers cannot distinguish the colours. In plotly, every cell
-contains the recorded weight.
+The shade of a cell grows with the square root of the value. Maps that are drawn together share one
+scale. In HTML, every cell has a description in words. In plotly, every cell has the recorded
+weight.
 """
 
 from __future__ import annotations
@@ -26,14 +25,14 @@ if TYPE_CHECKING:
 
 
 LEVELS: Final = 20
-"""The number of shades. The style sheet of all pages has a colour for each shade."""
+"""The number of shades. The style sheet has a colour for each shade."""
 
 _LETTER: Final = 6.3
 _NAME_LETTER: Final = 7.4
-"""The width of a letter, in pixels: `_LETTER` for column labels, `_NAME_LETTER` for row labels."""
+"""The width of a letter in pixels, for column labels and for row labels."""
 
 _GAP: Final = 4.0
-"""The space between groups of columns, in pixels of the drawing."""
+"""The space between groups of columns, in pixels."""
 
 _MAX_LABEL_LETTERS: Final = 24
 
@@ -49,9 +48,9 @@ class Cell:
 
     Attributes:
         colour: the CSS class of the colour.
-        words: the description of the cell.
+        words: the description.
         framed: whether the cell has a frame.
-        strength: the opacity (0 to 1) of ``colour``, or ``None`` for the colour of a shade.
+        strength: the opacity of ``colour``, from 0 to 1; ``None`` for a shade.
     """
 
     colour: str
@@ -61,12 +60,12 @@ class Cell:
 
     @classmethod
     def shaded(cls, value: float, largest: float, words: str, *, framed: bool = False) -> Cell:
-        """Return the cell of a weight. The weight ``largest`` has the darkest shade."""
+        """Return the cell of a weight; ``largest`` has the darkest shade."""
         return cls(f"s{level(value, largest)}", words, framed=framed)
 
     @classmethod
     def either(cls, value: float, largest: float, words: str) -> Cell:
-        """Return the cell of a number. The colour shows the sign; the opacity shows the size."""
+        """Return the cell of a number. The colour shows the sign, and the opacity the size."""
         if not value or not largest:
             return cls("none", words)
         way = "over" if value > 0 else "under"
@@ -78,10 +77,9 @@ class HeatMapColumn:
     """The heading of a column.
 
     Attributes:
-        mark: a short text above the cells of the column.
+        mark: a short text above the cells.
         kind: the CSS class of the mark.
-        first: whether the column is the first of a group. A gap precedes the first column, and the
-            column has a label even in a sparse drawing.
+        first: whether the column is the first of a group. A gap precedes the column.
     """
 
     label: str = ""
@@ -101,11 +99,11 @@ class HeatMapDrawing:
     """Rows of cells under labelled columns.
 
     Attributes:
-        anchor: a name that is unique among the heat maps of the page.
+        anchor: a unique name on the page.
         title: the heading of the map.
         description: a description for screen readers.
         width, height: the size of a cell in pixels.
-        marks: the label of the row that contains the columns' marks; empty if there is no such row.
+        marks: the label of the row with the columns' marks; empty without such a row.
         sparse: whether only the first column of each group has a label.
     """
 
@@ -138,12 +136,12 @@ class HeatMapDrawing:
 
     @property
     def top(self) -> float:
-        """The distance in pixels from the top of the drawing to the first row of cells."""
+        """The vertical position of the first row of cells, in pixels."""
         return self.labels_end + (self.height if self.marks else 0)
 
     @property
     def places(self) -> list[float]:
-        """The distance in pixels from the left of the drawing to each column."""
+        """The horizontal position of each column, in pixels."""
         gaps = 0
         places = []
         for at, column in enumerate(self.columns):
@@ -164,19 +162,13 @@ def short(label: str) -> str:
 
 
 _RAMP: Final = ("#f7fbff", "#c6dbef", "#6baed6", "#2171b5", "#08306b")
-"""The colours from light to dark.
-
-Colour-blind readers can tell the colours apart by their lightness.
-"""
+"""The colours from light to dark. The lightness alone distinguishes the colours."""
 _SCALE_STEPS: Final = 32
-"""The number of steps of the colour scale. Colours between steps are interpolated."""
+"""The number of steps of the colour scale."""
 _MAX_MAPS: Final = 64
 _MAX_CELLS: Final = 4_000_000
 _MAP_PIXELS: Final = 300
-"""The width and height of each map in pixels, if a figure has several maps.
-
-A single map is twice as wide and twice as high.
-"""
+"""The width and height of a map in pixels. A single map is twice as wide and high."""
 _MARGIN_PIXELS: Final = 110
 
 
@@ -185,8 +177,7 @@ def figure(record: AttentionRecord) -> Figure:
 
     To select maps, use `AttentionRecord.sel`: ``attnlens.figure(record.sel(batch=0, head=[2,
     5]))``. All maps share one colour scale. The darkest colour stands for the largest weight
-    outside attention sinks, as in ``attnlens view`` (see `attnlens.attention.focus.sinks`). If an
-    attention sink has a larger weight, a note in the legend says so.
+    outside attention sinks (see `attnlens.attention.focus.sinks`).
 
     Args:
         record: a record with at most 64 maps and 4,000,000 weights.

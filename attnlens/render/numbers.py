@@ -8,7 +8,7 @@ from numbers import Integral, Real
 from typing import Any, SupportsFloat
 
 DIGITS = 6
-"""The number of decimal places of probabilities, shares and percentage points in JSON."""
+"""The decimal places of probabilities, shares and percentage points in JSON."""
 
 
 def rounded(value: SupportsFloat, digits: int = DIGITS) -> float:
@@ -17,7 +17,7 @@ def rounded(value: SupportsFloat, digits: int = DIGITS) -> float:
 
 
 def rounded_all(value: Any, digits: int = DIGITS) -> Any:
-    """Round every float in plain data. Replace infinite and NaN values by None."""
+    """Round every float in plain data. Infinite and NaN values become None."""
     if isinstance(value, Mapping):
         return {key: rounded_all(member, digits) for key, member in value.items()}
     if isinstance(value, list | tuple):
@@ -46,9 +46,9 @@ def signed_points(points: float, minus: str = "-") -> str:
 
 
 def fine_percent(share: float) -> str:
-    """Format a share as ``17%``, but with one decimal below 10% and above 99%.
+    """Format a share as ``17%``, with one decimal below 10% and above 99%.
 
-    A share near 0 or 1 is shown as ``<0.1%`` or ``>99.9%``.
+    A share near 0 or 1 becomes ``<0.1%`` or ``>99.9%``.
     """
     points = 100 * share
     if points < 0.05 or points > 99.95:
@@ -57,17 +57,17 @@ def fine_percent(share: float) -> str:
 
 
 def number(value: float | None, digits: int = 2, missing: str = "") -> str:
-    """Format a number with ``digits`` decimals. Return ``missing`` for None."""
+    """Format a number with ``digits`` decimals, or return ``missing`` for None."""
     return missing if value is None else f"{rounded(value, digits):.{digits}f}"
 
 
 def interval(
     ends: Sequence[float] | None, digits: int, *, sign: str = "", scale: float = 1.0
 ) -> str:
-    """Format an interval as ``[0.12, 0.34]``. Return an empty text for None.
+    """Format an interval as ``[0.12, 0.34]``, or return an empty text for None.
 
     Args:
-        sign: ``+`` to show the sign of positive numbers too.
+        sign: ``+`` to show the sign of positive numbers.
         scale: a factor, such as 100 for per cent.
     """
     if ends is None:

@@ -1,11 +1,9 @@
 """Render self-contained HTML pages, which load nothing from the network or from other files.
 
-Every page is rendered from a template in `attnlens.templates`, and all text is escaped. The page's
-security policy allows only the page's own style and script, identified by their hashes. Therefore,
-a script in the data could not run even if the escaping failed.
+All text is escaped. In addition, the security policy of a page allows only the page's own style and
+script, identified by their hashes.
 
-In Jupyter, a page is shown in a frame. The frame separates the page's style and policy from the
-notebook. The page has no access to the notebook or the network.
+In Jupyter, a frame separates a page from the notebook and from the network.
 """
 
 from __future__ import annotations
@@ -35,12 +33,12 @@ if TYPE_CHECKING:
 
 
 def template_text(name: str) -> str:
-    """Return the text of a file in `attnlens.templates`, such as ``page.css``."""
+    """Return the text of a file in `attnlens.templates`."""
     return files("attnlens.templates").joinpath(*name.split("/")).read_text(encoding="utf-8")
 
 
 _MODULES: Final = re.compile(r"^import .*\n|^export ", re.M)
-"""Import and export statements, which are removed when modules are joined into one script."""
+"""Import and export statements, which are removed from joined modules."""
 
 
 @lru_cache(maxsize=2)
@@ -78,11 +76,10 @@ def render_page(
     """Render a complete page, without a final line break.
 
     Args:
-        template: the name of a file in `attnlens.templates` that extends ``page.html``.
+        template: a file in `attnlens.templates` that extends ``page.html``.
         title: plain text.
-        styles: the names of style sheets that are added to ``page.css``.
-        scripts: the names of JavaScript modules, which are joined into one script. List each module
-            after the modules that it imports.
+        styles: style sheets that are added to ``page.css``.
+        scripts: JavaScript modules, each after the modules that it imports.
         context: the variables of the template.
     """
     style = "".join(map(template_text, ("page.css", *styles)))
@@ -106,7 +103,7 @@ def render_part(template: str, **context: Any) -> str:
 def render_plain(template: str, **context: Any) -> str:
     """Render a document other than HTML, without a final line break.
 
-    The template must escape names with a filter, because no text is escaped by default.
+    No text is escaped by default, so the template must escape names.
     """
     return _environment(escaped=False).get_template(template).render(**context).strip()
 
@@ -124,7 +121,7 @@ def inert(value: object, *, ascii_only: bool = True) -> Markup:
 
 
 _HEIGHT: Final = 640
-"""The height in pixels of a page in a notebook. Longer pages scroll."""
+"""The height of a page in a notebook, in pixels."""
 
 _NUMBER: Final = re.compile(r"(?<![^.])\d+(?![^.])")
 """A number between dots in a site's name, such as ``11`` in ``h.11.attn``."""
@@ -133,10 +130,9 @@ WIDTH: Final = 100
 """The width of printed text in columns."""
 
 _MAX_MAP_BYTES: Final = 700_000
-"""The largest size in bytes of the heat maps in a notebook. The weights of larger maps are stored
-with less precision."""
+"""The largest size of the heat maps in a notebook, in bytes."""
 _MAX_MAP_CELLS: Final = 1_000_000
-"""The largest number of heat-map cells in a notebook. Larger maps are drawn with fewer cells."""
+"""The largest number of heat-map cells in a notebook."""
 
 
 def frame_page(page: str, title: str, *, scripts: bool = False) -> str:
@@ -151,10 +147,7 @@ def preformatted(text: str) -> str:
 
 
 def recording_html(recording: Recording) -> str:
-    """Return the heat maps of a recording as HTML, as in ``attnlens view``.
-
-    If there are no heat maps, return a message as HTML.
-    """
+    """Return the heat maps of a recording as HTML, or a message if there are none."""
     from attnlens.attention.views import maps_data
     from attnlens.errors import InputError
 
@@ -168,7 +161,7 @@ def recording_html(recording: Recording) -> str:
 
 
 def record_html(record: AttentionRecord) -> str:
-    """Return the heat maps of one record as HTML. See also `recording_html`."""
+    """Return the heat maps of one record as HTML."""
     from attnlens.recording.recording import Recording
 
     return recording_html(Recording([record]))
@@ -213,8 +206,7 @@ def render_recording_page(data: Mapping[str, Any], *, name: str) -> str:
 def layers_of(sites: Iterable[str]) -> dict[str, tuple[str, str]]:
     """Map each site to its group and to its label within the group.
 
-    For example, ``h.0.attn`` and ``h.11.attn`` have the group ``h.*.attn`` and the labels ``0`` and
-    ``11``.
+    ``h.0.attn`` and ``h.11.attn`` have the group ``h.*.attn`` and the labels ``0`` and ``11``.
     """
     alike: dict[str, list[str]] = {}
     for site in sites:
@@ -230,7 +222,7 @@ def layers_of(sites: Iterable[str]) -> dict[str, tuple[str, str]]:
 
 
 def _stored(record: Mapping[str, Any], names: dict[tuple[str, ...], int]) -> dict[str, Any]:
-    """Return a record's data for the page's script. Store each list of names once, in ``names``."""
+    """Return a record's data for the page's script; ``names`` collects each list of names once."""
     packed = base64.b64encode(record["packed"]).decode("ascii")
     axes = [{"name": axis["name"], "size": axis["size"]} for axis in record["axes"]]
     numbers = {

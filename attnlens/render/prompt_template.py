@@ -1,7 +1,7 @@
 """Render prompt templates in a sandbox that rejects undefined names.
 
-A user's template is rendered in a separate process with limited time and memory. A sandbox within
-the same process could not stop a computation such as ``10 ** 10 ** 10``.
+A user's template is rendered in a separate process with limited time and memory, because a sandbox
+could not stop ``10 ** 10 ** 10``.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MAX_PROMPT_TOKENS: Final = 2000
 
 _PIECES: Final = re.compile(r"([A-Z][a-z]*)|([a-z]+)|(\d+)|\S", re.ASCII)
 _LETTERS: Final = {1: 2, 2: 6, 3: 3}
-"""The number of characters per token in each group of `_PIECES`: names, words and numbers."""
+"""The number of characters per token for the groups of `_PIECES`: names, words, numbers."""
 
 _MAX_SOURCE_BYTES: Final = 1 << 20
 _MAX_MESSAGE_CHARACTERS: Final = 100_000
@@ -45,19 +45,19 @@ _BOUNDS: Final = Bounds(
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """The prompt for a language model. ``system`` is empty if there is no system block."""
+    """The prompt for a language model. ``system`` is empty without a system block."""
 
     system: str
     user: str
 
     @property
     def text(self) -> str:
-        """The whole prompt as one text, for piping to another program."""
+        """The whole prompt as one text."""
         return f"{self.system}\n\n{self.user}" if self.system else self.user
 
     @property
     def tokens(self) -> int:
-        """An upper bound on the number of tokens, including the line break of a printed prompt."""
+        """An upper bound on the number of tokens, including a final line break."""
         return token_bound(self.text) + 1
 
     @property
@@ -77,11 +77,7 @@ class Prompt:
 def token_bound(text: str) -> int:
     """Return an upper bound on the number of tokens of a prompt.
 
-    A capitalised word counts as one token for every two characters. A lower-case word counts as one
-    token for every six characters, and a number as one token for every three digits. Any other
-    character counts as one token per byte of UTF-8. These rates were measured with the two
-    tokenizers in `benchmarks/prompt_tokens.py`. The bound is a few per cent above the counts of
-    these tokenizers.
+    The bound is a few per cent above the counts of two tokenizers (`benchmarks/prompt_tokens.py`).
     """
     tokens = 0
     for piece in _PIECES.finditer(text):
@@ -99,8 +95,7 @@ def fence(data: Json, nonce: str) -> Json:
     """Encode the data of a prompt as JSON inside a tag that no text in the data can close.
 
     Returns:
-        a mapping with two keys: ``data`` is the tag with the JSON inside, and ``tag`` is the name
-        of the tag.
+        a mapping: ``data`` is the tag with the JSON inside, and ``tag`` is the name of the tag.
     """
     tag = f"data-{nonce}"
     return {"data": f"<{tag}>\n{inert(data, ascii_only=False)}\n</{tag}>", "tag": tag}
@@ -114,8 +109,8 @@ def render(name: str, context: Json, template: str | Path | None = None) -> Prom
         template: the file of the user's template.
 
     Raises:
-        InputError: the file cannot be read, is not a template, uses a name that does not exist,
-            or takes too long to render.
+        InputError: the file cannot be read, is not a template, uses a name that does not exist, or
+            takes too long to render.
     """
     if template is not None:
         return _of_file(template, context)
@@ -171,7 +166,7 @@ def _joined(chunks: Iterable[str]) -> str:
 
 
 def _answered(source: str, name: str, context: Json, report: Report) -> tuple[str, str]:
-    """Render the messages of a template. This function runs in the child process."""
+    """Render the messages of a template, in the child process."""
     del report
     try:
         prompt = _messages(_compiled(source, name), context)

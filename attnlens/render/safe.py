@@ -1,8 +1,8 @@
 """Make text from files safe to show in a terminal, HTML, a prompt, Markdown, LaTeX or CSV.
 
-A name can contain anything, such as terminal escapes, invisible characters, marks that change the
-writing direction, or an HTML page. Each output format has its own function in this module.
-`each_text` applies one of the functions to plain data, Pydantic models and dataclasses.
+A name can contain terminal escapes, invisible characters, marks that change the writing direction,
+or HTML. Each output format has its own function. `each_text` applies a function to every text of a
+value.
 """
 
 from __future__ import annotations
@@ -42,8 +42,7 @@ def each_text(value: Any, change: Callable[[str], str]) -> Any:
     """Apply ``change`` to every string in a value, except the keys of mappings.
 
     Args:
-        value: a string, plain data, or a frozen model or dataclass that contains strings or plain
-            data.
+        value: plain data, or a frozen model or dataclass that contains strings or plain data.
     """
     if isinstance(value, str):
         return change(value)
@@ -68,7 +67,7 @@ def each_text(value: Any, change: Callable[[str], str]) -> Any:
 
 
 def clean(text: str) -> str:
-    """Make a text safe for a terminal: remove its escape sequences and invisible characters."""
+    """Make a text safe for a terminal: remove escape sequences and invisible characters."""
     if text.isascii() and text.isprintable():
         return text
     return printable(_SEQUENCES.sub("", text))
@@ -102,7 +101,7 @@ def visible(text: str, longest: int | None = None) -> str:
     """Remove invisible and control characters, join the lines, and shorten a text that is too long.
 
     Args:
-        longest: the largest number of characters to keep. None means no limit.
+        longest: the largest number of characters; None for no limit.
     """
     text_line = " ".join(printable(text).split())
     if longest is None or len(text_line) <= longest:
@@ -133,12 +132,9 @@ _CONTROLS: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 
 def cell(value: Any) -> Any:
-    """Make a text safe as a CSV cell.
+    """Make a text safe as a CSV cell; other values stay unchanged.
 
-    A text that is a number stays unchanged. A value that is not a text also stays unchanged.
-
-    If a spreadsheet would read a text as a formula, an apostrophe is added before the text. Control
-    characters become ``\\ufffd``, because a terminal could interpret them.
+    A formula gets an apostrophe in front. Control characters become ``\\ufffd``.
     """
     if not isinstance(value, str):
         return value

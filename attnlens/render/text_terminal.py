@@ -29,7 +29,7 @@ _NAME: Final = 16
 """The largest width of a token's name in columns."""
 
 _CELL: Final = 6
-"""The width in columns of a heat-map cell, which has a shade and a percentage."""
+"""The width in columns of a heat-map cell with a shade and a percentage."""
 
 _SHORT_WAYS: Final = {
     "cross-attention": "hidden from cross-attention",
@@ -45,7 +45,7 @@ VERDICTS: Final = {
 """The sign, the displayed words and the style of each verdict."""
 
 _Q_LEVEL: Final = 0.05
-"""The verdict "no larger" needs no reason if the q-value is above this level."""
+"""Above this q-value, the verdict "no larger" needs no reason."""
 
 _CAVEAT: Final = (
     "An attention weight shows where the decoder looked. A large weight does not show that the "

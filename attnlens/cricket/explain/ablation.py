@@ -1,10 +1,7 @@
 """Compute predictions for one ball when a part of the model's input is hidden or replaced.
 
-The model's final layer (the fusion) is linear in the output vectors of the five scales. A change to
-one head changes only the vector of its scale. The new logits are therefore the original logits plus
-a linear function of this change. The outcome of a past ball can be replaced by expected outcomes,
-which are the probabilities that the model predicted before the ball. The position, the players and
-the scoreboard of the ball do not change.
+The fusion (the model's final layer) is linear in the output vectors of the scales. After a change
+to one head, only the vector of the head's scale is computed again.
 """
 
 from __future__ import annotations
@@ -40,14 +37,13 @@ _ROWS_AT_ONCE: Final = 96
 _RUNS: Final = {
     outcome: int(outcome) if outcome.isdigit() else int(outcome != "W") for outcome in OUTCOMES
 }
-"""The number of runs for each outcome, such as 1 for a wide."""
 
 _OUTCOME_FLAGS: Final = ("wicket", "boundary")
 Sets = Sequence[tuple[int, ...]]
 
 
 def ask(model: FullModel, graph: Batch, sequence: dict[str, Any]) -> Floats:
-    """Return the outcome probabilities of the first row of a batch, ``(query, outcome)``."""
+    """Return outcome probabilities for the first row of a batch, shape ``(query, outcome)``."""
     with torch.no_grad():
         logits = model({"graph_data": graph, "sequence": sequence})
     result: Floats = logits[0].double().softmax(-1).numpy()
@@ -55,12 +51,11 @@ def ask(model: FullModel, graph: Batch, sequence: dict[str, Any]) -> Floats:
 
 
 def under_masks(model: FullModel, batch: Batch, visible: NDArray[np.bool_]) -> Floats:
-    """Return the outcome probabilities of one ball under many masks, ``(mask, outcome)``.
+    """Return probabilities with past balls hidden from all heads, shape ``(mask, outcome)``.
 
     Args:
         batch: the result of `window_batch` for the ball.
-        visible: a boolean ``(mask, key)``, true for a visible past ball. Other past balls are
-            hidden from every head.
+        visible: true for a visible past ball, shape ``(mask, key)``.
     """
     results = []
     for start in range(0, len(visible), _MASKS_AT_ONCE):
@@ -77,16 +72,14 @@ def under_knowledge(
     visible: NDArray[np.bool_],
     knowledge: dict[str, NDArray[np.bool_]],
 ) -> Floats:
-    """Return outcome probabilities with past balls and other inputs hidden, ``(row, outcome)``.
+    """Return probabilities with past balls and other inputs hidden, shape ``(row, outcome)``.
 
-    When a player's record is hidden, the vectors of past balls that this player faced or bowled are
-    also computed without the record.
+    A player's hidden record is also left out of the vectors of the player's past balls.
 
     Args:
         batch: the result of `window_batch` for the ball.
-        visible: a boolean ``(row, key)``, true for a visible past ball.
-        knowledge: for each group of `KNOWLEDGE`, a boolean ``(row,)``, true where the group is
-            visible.
+        visible: true for a visible past ball, shape ``(row, key)``.
+        knowledge: for each group of `KNOWLEDGE`, true where visible, shape ``(row,)``.
     """
     # The vectors of the past balls depend on which players' records are visible. Each combination
     # of visible records therefore needs its own row of the batch.
@@ -121,7 +114,7 @@ def under_knowledge(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScaleState:
-    """The inputs and outputs of one scale's attention layer in a forward pass for one ball.
+    """The inputs and outputs of one scale's attention layer for one ball.
 
     The last key is the current ball. On the scale ``whole``, the last key is the null key.
 
@@ -130,7 +123,7 @@ class ScaleState:
         logits: ``(head, key + 1)``, minus infinity where a key is hidden.
         values: ``(head, key + 1, head width)``; ``None`` on the scale ``whole``.
         head_outputs: ``(1, 1, width)``.
-        vector: the output of the scale, ``(hidden_dim,)``.
+        vector: the output of the scale, shape ``(hidden_dim,)``.
     """
 
     block: RelationBlock
@@ -194,14 +187,13 @@ class OneBall:
         return result
 
     def under_masks(self, scale: str, head: int, visible: NDArray[np.bool_]) -> Floats:
-        """Return the probabilities with keys hidden from one head only, ``(mask, outcome)``.
+        """Return probabilities with keys hidden from one head, shape ``(mask, outcome)``.
 
-        The head's weights on the other keys are renormalised. The last key (the current ball, or
-        the null key) is never hidden.
+        The weights on the other keys are renormalised. The last key is never hidden.
 
         Args:
-            visible: a boolean ``(mask, key)``, true for a visible key. The keys are past balls. On
-                the long scale, the keys are overs.
+            visible: true for a visible past ball (on the long scale, an over), shape ``(mask,
+                key)``.
         """
         state = self.scales[scale]
         own = torch.ones(len(visible), 1, dtype=torch.bool)
@@ -212,10 +204,10 @@ class OneBall:
         return self.with_head(scale, head, read)
 
     def with_head(self, scale: str, head: int, read: Tensor) -> Floats:
-        """Return the probabilities with the output of one head replaced, ``(row, outcome)``.
+        """Return probabilities with the output of one head replaced, shape ``(row, outcome)``.
 
         Args:
-            read: the new outputs of the head, ``(row, head width)``.
+            read: the new outputs of the head, shape ``(row, head width)``.
         """
         state, block = self.scales[scale], self.scales[scale].block
         width = read.shape[-1]
@@ -241,10 +233,10 @@ def _repeated(count: int, value: Tensor) -> Tensor:
 class ExpectedOutcomes:
     """Predictions for one ball, with the outcomes of past balls replaced by expected outcomes.
 
-    The expected outcomes of a past ball are the probabilities that the model predicted before the
-    ball. The number of runs becomes the expected number of runs, and the boundary flag becomes the
-    probability of a boundary. In the relations between balls, this past ball counts as neither a
-    wicket nor a boundary. The position, the players and the scoreboard of the ball do not change.
+    The expected outcomes are the probabilities that the model predicted before the past ball. The
+    number of runs and the boundary flag become expected values. In the relations between balls, the
+    past ball counts as neither a wicket nor a boundary. The position, the players and the
+    scoreboard of the ball do not change.
     """
 
     def __init__(self, model: FullModel, batch: Batch) -> None:
@@ -253,7 +245,6 @@ class ExpectedOutcomes:
 
     @cached_property
     def _keys(self) -> tuple[Tensor, Tensor]:
-        """Return the vectors of past balls, first with actual and then with expected outcomes."""
         past = self.batch["sequence"]["past"]
         with torch.no_grad():
             expected = self.model.expected_of_past(past)
@@ -265,10 +256,10 @@ class ExpectedOutcomes:
             return self.model.past({"past": past}), as_expected
 
     def under_masks(self, recorded: NDArray[np.bool_]) -> Floats:
-        """Return the outcome probabilities, ``(mask, outcome)``.
+        """Return the outcome probabilities, shape ``(mask, outcome)``.
 
         Args:
-            recorded: a boolean ``(mask, past)``, false for a past ball whose outcome is replaced.
+            recorded: false for a past ball whose outcome is replaced, shape ``(mask, past)``.
         """
         before: Balls = self.batch["sequence"]["balls"]
         own, expected = self._keys

@@ -1,20 +1,15 @@
-"""The claims of an explanation: about past balls, about the attention of heads, and about other
-inputs.
+"""Test the claims of an explanation: about past balls, about heads, and about other inputs.
 
 To test whether past balls mattered, the balls are hidden from the whole model. To test whether a
-head's attention to balls mattered, the balls are hidden from that head only. The effect of hiding a
-ball is compared with the effects of hiding comparable balls. The function `places` in
-`attnlens.cricket.predictor.predictor` defines which balls are comparable, and
-`attnlens.evidence.trial` gives the verdict. For a set of balls, the test first subtracts the part
-of the effect that is explained by distance and players. For the set of a player's balls, the test
-subtracts only the part that is explained by distance.
+head's attention mattered, the balls are hidden from that head only. The effect is compared with the
+effects of hiding comparable balls (`attnlens.cricket.predictor.predictor.places`). For a set of
+balls, the test first subtracts the part of the effect that distance and players explain. For the
+set of a player's balls, the test subtracts only the part that distance explains.
 
-This module also tests claims about inputs other than past balls (the groups of `KNOWLEDGE`). The
-effect of such an input is KL(full prediction ‖ prediction with the input hidden). The null
-distribution contains the effects of hiding alternatives to this input. The alternatives to a
-player's record are the records of players with a similar number of rated balls (between half and
-twice this player's number). The alternatives to the scoreboard are the scoreboards of earlier
-balls.
+For other inputs (the groups of `KNOWLEDGE`), the effect is KL(full prediction ‖ prediction with the
+input hidden). The null distribution contains the effects of hiding alternatives to the input. The
+alternatives to a player's record are the records of players with between half and twice as many
+rated balls. The alternatives to the scoreboard are the scoreboards of earlier balls.
 """
 
 from __future__ import annotations
@@ -70,25 +65,21 @@ from attnlens.evidence.verdict import Q_LEVEL, TOO_FEW_LIKE_IT, Judgement, notic
 from attnlens.files import Floats
 
 _MIN_CARRIED: Final = 0.05
-"""A head is tested only if it has at least this share of the past balls' total effect. Other heads
-are shown, but not tested.
-"""
+"""A head with a smaller share of the past balls' effect is not tested."""
 
 OF_PLAYERS: Final[tuple[ClaimKind, ...]] = ("this bowler", "this batter")
 BY_DISTANCE, BY_STRUCTURE = (0,), (0, 1, 2)
-"""Columns of `_structure`: only the distance, or the distance and the two columns about players.
-The test subtracts the effects of these columns.
-"""
+"""Columns of `_structure` whose effects the test subtracts."""
 
 _BOUNDARY: Final = (OUTCOME_INDEX["4"], OUTCOME_INDEX["6"])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BallClaim(generic.Claim):
-    """A claim in the explanation, with the balls that are hidden to test the claim.
+    """A claim in the explanation.
 
-    ``removed`` (the hidden balls) and ``window`` (the balls from which control sets are drawn) are
-    indices of balls in the innings. Both are empty if the claim is not about past balls.
+    ``removed`` contains the indices of the hidden balls. Control sets are drawn from the balls with
+    the indices in ``window``. ``removed`` and ``window`` are empty for a claim about other inputs.
     """
 
     kind: ClaimKind
@@ -97,14 +88,12 @@ class BallClaim(generic.Claim):
 
     @property
     def family(self) -> str:
-        """Return ``page`` for every claim, because the p-values of all claims of a page are
-        corrected together.
-        """
+        """The p-values of all claims with the same family are corrected together."""
         return "page"
 
 
 def names_of(balls: Sequence[WindowBall]) -> str:
-    """Return a phrase with the labels of balls, such as ``ball 7.1`` or ``balls 6.2, 7.1``."""
+    """Return text such as ``ball 7.1`` or ``balls 6.2, 7.1``."""
     labels = [ball.label for ball in sorted(balls, key=lambda ball: ball.index)]
     return f"ball{'s' * (len(labels) > 1)} {', '.join(labels)}"
 
@@ -116,12 +105,11 @@ def claims_of(
     *,
     all_outcomes: bool = False,
 ) -> list[BallClaim]:
-    """Return the claims about past balls, and then the claims about the attention of each head.
+    """Return the claims about past balls, and then the claims about heads.
 
     Args:
-        total: each past ball's share of the attention over all heads, ``(past,)``.
-        all_outcomes: true if the claims are about the whole distribution, false if about one
-            outcome.
+        total: each past ball's share of the attention over all heads, shape ``(past,)``.
+        all_outcomes: whether the claims are about the whole distribution.
     """
     return [*_of_balls(window, total, all_outcomes), *_of_heads(scales)]
 
@@ -210,10 +198,10 @@ def site_of(scale: str, number: int) -> str:
 
 MAX_ALTERNATIVES: Final = 199
 MIN_ALTERNATIVES: Final = 20
-"""No p-value is computed if there are fewer alternatives than this number."""
+"""With fewer alternatives, no p-value is computed."""
 
 _SCOREBOARD_BALLS: Final = 60
-"""Only the scoreboards of this number of previous balls are used as alternatives."""
+"""The number of previous balls whose scoreboards are alternatives."""
 
 ONE_GROUND: Final = "not compared with other grounds and teams"
 
@@ -224,18 +212,14 @@ _PLAYERS: Final = {
 
 
 def has_record(window: BallWindow, group: str) -> bool:
-    """Return whether the player of a record group has a rating. For a group that is not a player's
-    record, return true.
-    """
+    """Return whether a record group's player has a rating; for other groups, return true."""
     if group not in _PLAYERS:
         return True
     return bool(window.arrays.met[_PLAYERS[group][0]][window.delivery.index - 1])
 
 
 def knowledge_claims(window: BallWindow) -> dict[str, BallClaim]:
-    """Return a dictionary from the groups of `KNOWLEDGE` to the claims about these groups. There is
-    no claim about the record of a player who is new to the model.
-    """
+    """Return the claim about each group of `KNOWLEDGE`, except for players without a rating."""
     innings, ball = window.innings, window.delivery
     board: ClaimKind = "the scoreboard"
     score = f"the scoreboard ({ball.score_before}/{ball.wickets_before}, over {ball.over})"
@@ -260,7 +244,7 @@ def knowledge_claims(window: BallWindow) -> dict[str, BallClaim]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Knowledge:
-    """The inputs for one ball, other than past balls, that can be hidden or replaced."""
+    """The inputs for one ball, except past balls, that can be hidden or replaced."""
 
     predictor: TrainedPredictor
     window: BallWindow
@@ -271,12 +255,11 @@ class Knowledge:
         """Return predictions with each group of `KNOWLEDGE` hidden, and with groups replaced.
 
         Args:
-            alternatives: for each group that is replaced, the indices of the alternatives.
+            alternatives: for each group to replace, the indices of its alternatives.
 
         Returns:
-            The probabilities with each group hidden, ``(group, outcome)``. Also a dictionary from
-            each replaced group to the probabilities with each alternative, ``(alternative,
-            outcome)``.
+            The probabilities with each group hidden, shape ``(group, outcome)``.
+            For each replaced group, the probabilities, shape ``(alternative, outcome)``.
         """
         rows = len(KNOWLEDGE) + sum(map(len, alternatives.values()))
         graph: Batch = take(self.window.batch["graph_data"], [0] * rows)
@@ -299,8 +282,7 @@ class Knowledge:
         """Return the indices of the alternatives for a group, in random order.
 
         For a player's record, the indices are rows of a rating table. For the scoreboard, the
-        indices are positions of earlier balls. The result is empty if the group has no
-        alternatives.
+        indices are positions of earlier balls. Other groups have no alternatives.
         """
         if group == "scoreboard":
             past = len(self.window.past)
@@ -349,14 +331,12 @@ def compare_knowledge(
     trial: Trial[BallClaim],
     choose: Callable[[Floats], tuple[Outcome | None, bool]],
 ) -> tuple[list[ClaimTest[BallClaim]], int]:
-    """Test the claims about the groups of `KNOWLEDGE`: compare each group with its alternatives.
-    For each alternative, the explained outcome is chosen again, from the prediction with this
-    alternative. The effect of hiding the alternative is measured on that outcome.
+    """Compare each group of `KNOWLEDGE` with its alternatives, to test the claim about the group.
+
+    For each alternative, the explained outcome is chosen again.
 
     Args:
-        choose: a function that takes probabilities ``(11,)``. It returns the explained outcome
-            (``None`` for the whole distribution). It also returns whether this outcome is less
-            likely than usual.
+        choose: `subject_of` as a function of the probabilities ``(11,)`` only.
 
     Returns:
         The tests, and the number of evaluated masks.
@@ -398,11 +378,10 @@ def compare_knowledge(
 def _change_of(
     choose: Callable[[Floats], tuple[Outcome | None, bool]], before: Floats, after: Floats
 ) -> float:
-    """Return how much the explained outcome's log-odds change when an input is hidden.
+    """Return how much hiding an input lowers the explained outcome's log-odds.
 
-    The change is positive if hiding lowers the log-odds. The sign is reversed for an outcome that
-    is less likely than usual. When no single outcome is explained, the result is the KL divergence
-    between the two distributions, in nats.
+    The sign is reversed for an outcome that is less likely than usual. Without an explained
+    outcome, the result is the KL divergence in nats.
     """
     subject, lowers = choose(before)
     if subject is None:
@@ -419,9 +398,7 @@ _BALLS: Final = "balls"
 
 
 def groups_of(window: BallWindow) -> dict[str, list[int]]:
-    """Return the positions of the past balls in each group. A ball that matches several groups
-    belongs to the first of these groups.
-    """
+    """Return the positions of each group's balls. A ball belongs to the first matching group."""
     tests = {
         "this over": "same_over",
         "this bowler to this batter": "same_matchup",
@@ -438,11 +415,10 @@ def groups_of(window: BallWindow) -> dict[str, list[int]]:
 
 
 def contributions_of(predictor: TrainedPredictor, window: BallWindow) -> Contributions:
-    """Return the exact Shapley values of ten groups. Six are groups of past balls, and four are
-    groups of other inputs.
+    """Return exact Shapley values for six groups of past balls and four groups of other inputs.
 
-    The values are in units of probability. Their sum is the prediction minus the baseline. A group
-    without balls has the value zero.
+    The values are differences of probabilities. The sum of all values is the prediction minus the
+    baseline. A group without balls has the value zero.
     """
     past = len(window.past)
 
@@ -455,7 +431,7 @@ def contributions_of(predictor: TrainedPredictor, window: BallWindow) -> Contrib
 
 
 def baseline_only(predictor: TrainedPredictor, window: BallWindow) -> Floats:
-    """Return the prediction with every group hidden, ``(11,)``."""
+    """Return the prediction with every group hidden, shape ``(11,)``."""
     nothing = {group: np.zeros(1, bool) for group in KNOWLEDGE}
     visible = np.zeros((1, len(window.past)), bool)
     result: Floats = under_knowledge(predictor.model, window.batch, visible, nothing)[0]
@@ -469,16 +445,14 @@ def gather_evidence(
     *,
     outcome: str | None = None,
 ) -> BallEvidence:
-    """Run every intervention for one ball. The interventions hide groups of inputs, single past
-    balls, and the balls of claims.
+    """Hide groups of inputs, single past balls, and the balls of claims.
 
-    Random draws are seeded by the match, the innings and the ball. Two calls with the same
-    arguments therefore give the same result.
+    Random draws are seeded by the match, the innings and the ball.
 
     Args:
-        outcome: the explained outcome, or ``all`` for the whole distribution. The default is the
-            outcome that `subject_of` chooses. Effects are in nats. If an outcome is explained, the
-            effects are measured on the event that this outcome happens.
+        outcome: the explained outcome, or ``all`` for the whole distribution. By default,
+            `subject_of` chooses the outcome. Effects (in nats) are about the event that this
+            outcome happens.
     """
     shapley = contributions_of(predictor, window)
     trial = trial_of(predictor, window, reading, outcome=outcome)
@@ -502,9 +476,9 @@ def gather_evidence(
 def with_outcomes_replaced(
     trial: Trial[BallClaim], tests: Sequence[BallClaimTest]
 ) -> list[BallClaimTest]:
-    """Test each supported claim about past balls again: do the *outcomes* of the balls matter? The
-    second test replaces the actual outcomes of the balls by expected outcomes (see
-    `ExpectedOutcomes`). The significance level is the same as in the first test.
+    """Test each supported claim about past balls again, with `ExpectedOutcomes`.
+
+    The significance level is the same as in the first test.
     """
     supported = [
         number
@@ -519,7 +493,7 @@ def with_outcomes_replaced(
 
 
 def matters_by_itself(test: BallClaimTest, outcome: int | None) -> bool:
-    """Return whether the second test shows that the outcomes of a claim's balls matter."""
+    """Return whether the second test shows that the outcomes of the balls matter."""
     second = test.outcomes_replaced
     if second is None or second.p is None or second.p > Q_LEVEL:
         return False
@@ -528,7 +502,7 @@ def matters_by_itself(test: BallClaimTest, outcome: int | None) -> bool:
 
 
 def with_controls(trial: Trial[BallClaim], tests: Sequence[BallClaimTest]) -> list[BallClaimTest]:
-    """Return all tests. Set ``control_probs`` in the tests of claims about past balls."""
+    """Return the tests. Tests of claims about past balls get ``control_probs``."""
     claims = [
         number
         for number, test in enumerate(tests)
@@ -550,11 +524,7 @@ def trial_of(
     *,
     outcome: str | None = None,
 ) -> Trial[BallClaim]:
-    """Return the `Trial` that tests the claims about a ball.
-
-    Args:
-        outcome: the argument ``outcome`` of `gather_evidence`.
-    """
+    """Return the `Trial` for a ball. For ``outcome``, see `gather_evidence`."""
     subject, lowers = subject_of(window, reading.probabilities, outcome)
     rule, _ = subject_of(window, reading.probabilities)
     key = f"{window.match.match_id}/{window.innings.number}/{window.delivery.index}"
@@ -594,22 +564,20 @@ def usual_changes(
     *,
     by_rule: bool,
 ) -> tuple[dict[int, tuple[float, float]], ReferenceDistribution | None]:
-    """Return, for each past ball, the usual effect of hiding a similar ball in other innings.
-    Similar balls have a similar distance to the current ball, and the same relation to the current
-    batter (faced or not) and the current bowler (bowled or not). An effect in the claimed direction
-    is positive.
+    """Return the usual effect of hiding each past ball, measured on similar balls in other innings.
+
+    Similar balls have a similar distance and the same relations to the current batter and bowler.
+    An effect in the claimed direction is positive.
 
     Args:
         subject: the explained outcome, or ``None`` for the whole distribution.
         lowers: whether the claims say that balls lower the probability of ``subject``.
-        by_rule: whether ``subject`` is the outcome that `subject_outcome` chooses. If true, use
-            effects that were measured on the outcome that this rule chooses for each ball.
-            Otherwise, use effects that were measured on ``subject`` for every ball.
+        by_rule: true for effects on the outcomes that `subject_outcome` chose; false for effects on
+            ``subject``.
 
     Returns:
-        A dictionary from the index of each past ball to the mean and the standard deviation of the
-        effect. Also the distribution of the standardised deviations from the mean, or ``None`` if
-        it was not measured or if there is no past ball.
+        A mapping from each past ball's index to the mean and the standard deviation of the effect.
+        The distribution of standardised effects; ``None`` if not measured or without past balls.
     """
     if not window.past:
         return {}, None
@@ -638,9 +606,7 @@ def usual_changes(
 
 
 _NATS_ROW, _CLAIMED_ROW = -2, -1
-"""Two rows of the model's tables of effects. The first row has effects on the whole distribution.
-The second row has effects on the explained outcome in the claimed direction.
-"""
+"""Rows of the model's tables: effects on the whole distribution, and on the explained outcome."""
 
 
 def rarity_of(
@@ -649,9 +615,10 @@ def rarity_of(
     trial: Trial[BallClaim],
     subject: Outcome | None,
 ) -> dict[int, float | None]:
-    """Return a dictionary from the index of each past ball to the rarity of the ball's effect. The
-    rarity is the share of similar balls in other innings whose effect is at least as large, in
-    either direction. Every rarity is ``None`` if no distribution was measured.
+    """Return the rarity of each past ball's effect, by the index of the ball.
+
+    The rarity is the share of similar balls in other innings whose effect is at least as large, in
+    either direction. Without a measured distribution, every rarity is ``None``.
     """
     usual, reference = usual_changes(predictor, window, subject, trial.lowers, by_rule=False)
     loo = trial.leave_one_out(MODEL)

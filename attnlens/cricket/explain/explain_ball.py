@@ -73,7 +73,7 @@ _NEVER_MET: Final[Mapping[str, str]] = {
     "striker's record": "unknown striker",
     "bowler's record": "unknown bowler",
 }
-"""Names of the groups of players' records if the player is new to the model."""
+"""Group names for players who are new to the model."""
 
 _KNOWLEDGE_CONTROLS: Final[Mapping[types.ClaimKind, types.Control | None]] = {
     "striker's record": "records of other players",
@@ -95,17 +95,16 @@ def explain_ball(
     history: bool = False,
     outcome: str | None = None,
 ) -> types.Explanation:
-    """Return the explanation of one ball, without its summary and its narrative.
+    """Return the explanation of one ball.
 
-    `attnlens.cricket.words.narrative.in_words` adds these texts.
+    `attnlens.cricket.words.narrative.in_words` adds the summary and the narrative.
 
     Args:
-        evidence: whether to run the interventions. Without interventions, the attention is shown
-            but not tested.
+        evidence: whether to run the interventions, which test the attention.
         history: whether the predictor's ratings were computed for the match's date.
         outcome: the outcome to explain, or ``all`` for the whole distribution. The default is the
-            outcome that `attnlens.cricket.explain.reading.subject_outcome` chooses. Effects,
-            p-values and verdicts are about the event that this outcome happens.
+            choice of `attnlens.cricket.explain.reading.subject_outcome`. Effects, p-values and
+            verdicts are about the event that this outcome happens.
 
     Raises:
         InputError: ``outcome`` is not the name of an outcome.
@@ -178,10 +177,10 @@ def prediction(
     usual: Floats,
     subject: Outcome,
 ) -> types.BallPrediction:
-    """Build the part of an explanation with the predicted probabilities and the actual outcome.
+    """Build the part of an explanation about the prediction and the actual outcome.
 
     Args:
-        full, baseline, usual: the predicted, baseline and usual probabilities, each ``(11,)``.
+        full, baseline, usual: three predictions, each of shape ``(11,)``.
         calibration: how often similar predictions came true on held-out matches.
         subject: the outcome that the explanation is about.
     """
@@ -205,7 +204,7 @@ def prediction(
 
 
 def copy_fields(model: type[BaseModel], source: object) -> dict[str, Any]:
-    """Return a dictionary of the fields of ``model`` that are also attributes of ``source``."""
+    """Return the attributes of ``source`` that are also fields of ``model``."""
     return {name: getattr(source, name) for name in model.model_fields if hasattr(source, name)}
 
 
@@ -276,7 +275,7 @@ def _within_ball(reading: Reading) -> types.WithinBall:
 
 
 def outcome_points(points: Floats) -> tuple[types.OutcomePoints, ...]:
-    """Convert an array of percentage points ``(11,)`` to one `OutcomePoints` for each outcome."""
+    """Convert percentage points, shape ``(11,)``, to one `OutcomePoints` for each outcome."""
     return tuple(
         types.OutcomePoints(outcome=outcome, points=rounded(value))
         for outcome, value in zip(OUTCOMES, points.tolist(), strict=True)
@@ -401,8 +400,8 @@ def top_change(before: Floats, after: Floats, subjects: Sequence[int] = ()) -> t
     """Return the outcome whose probability changes most, and the size of the change.
 
     Args:
-        before, after: probabilities ``(11,)``.
-        subjects: the indices of the outcomes to choose from; by default, all outcomes.
+        before, after: probabilities, shape ``(11,)``.
+        subjects: indices of the outcomes to choose from; by default, all outcomes.
     """
     moves = after - before
     largest = max(subjects or range(len(moves)), key=lambda at: abs(float(moves[at])))
@@ -466,7 +465,6 @@ def model_particulars(predictor: TrainedPredictor) -> types.Model:
 
 
 def match_facts(match: Match, window: BallWindow) -> types.MatchFacts:
-    """Return the facts of the match."""
     name = match.event.get("name")
     return types.MatchFacts.model_validate(
         {
@@ -481,7 +479,7 @@ def match_facts(match: Match, window: BallWindow) -> types.MatchFacts:
 
 
 def ball_facts(window: BallWindow, reference: BallReference) -> types.BallFacts:
-    """Return the facts of the ball, and the scoreboard before it."""
+    """Return the facts of the ball, and the scoreboard before the ball."""
     innings, ball = window.innings, window.delivery
     progress, entry = progress_before(window.match, innings, ball), scorebook_before(innings, ball)
     rates = {"required_rate": progress.required_rate, "run_rate": progress.run_rate}
@@ -539,12 +537,7 @@ def _what_happened(ball: Delivery) -> types.BallResult:
 def flags_of(
     window: BallWindow, predictor: TrainedPredictor, *, evidence: bool, history: bool = False
 ) -> tuple[types.Caution, ...]:
-    """Return the cautions for a ball, each with a flag and a sentence.
-
-    Args:
-        evidence: whether the interventions were run.
-        history: whether the ratings were computed for the match's date.
-    """
+    """Return the cautions for a ball. For the arguments, see `explain_ball`."""
     flags = [
         *_about_ball(window.match, window.innings, window.arrays, window.delivery),
         *cautions(window.match, window.innings, predictor, evidence=evidence, history=history),

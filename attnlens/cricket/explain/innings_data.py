@@ -1,8 +1,7 @@
 """Convert a match and its innings to plain data for a page: scores, predictions and attention.
 
-Attention weights are stored as bytes, so a whole innings needs only a few hundred kilobytes. For
-each head and ball, the largest weight is a floating-point number. The bytes are the weights as
-multiples of 1/255 of the largest weight.
+For each head and ball, the largest attention weight is a floating-point number. The weights are
+bytes, as multiples of 1/255 of the largest weight.
 """
 
 from __future__ import annotations
@@ -65,17 +64,16 @@ _LEVELS = 255
 class InningsReading:
     """The predictions and the attention of one forward pass over an innings.
 
+    Places are past balls, starting with the previous ball. On the long scale, places are overs of
+    the innings, starting with the first over.
+
     Attributes:
-        probabilities, usual: the predicted and the usual outcome probabilities, each ``(ball,
+        probabilities, usual: the predicted and the usual probabilities, each of shape ``(ball,
             11)``.
-        scales: for each scale, the attention weights on past balls ``(head, ball, place)`` and on
-            the last key ``(head, ball)``. Places are past balls, starting with the previous ball.
-            On the long scale, places are overs of the innings, starting with the first over.
-        carries: each head's share of the effect of the past balls, ``(head, ball)``. The past balls
-            are hidden from one head at a time, and each effect is divided by the sum of these
-            effects. The heads are in the order of the scales.
-        total: the attention over all heads, ``(ball, place)``. Places are past balls, starting with
-            the previous ball.
+        scales: attention weights on places, shape ``(head, ball, place)``, and on the last key,
+            shape ``(head, ball)``.
+        carries: the result of `head_shares`, shape ``(head, ball)``, with heads in scale order.
+        total: the attention over all heads, shape ``(ball, place)``.
     """
 
     probabilities: Floats32
@@ -87,7 +85,7 @@ class InningsReading:
 
 @one_thread()
 def read_encoded(arrays: InningsArrays, predictor: TrainedPredictor) -> InningsReading:
-    """Run the predictor on every delivery of an innings, and read its attention."""
+    """Run the predictor on every delivery of an innings."""
     model = predictor.model
     batch, _ = training_batch([arrays])
     with (
@@ -134,7 +132,7 @@ def _by_distance(rows: Floats32) -> Floats32:
 def _total(
     prediction: Prediction, effects: Mapping[str, Floats], overs: NDArray[np.int64]
 ) -> Floats32:
-    """Return the `Reading.total` of every ball, ``(ball, distance)``."""
+    """Return the `Reading.total` of every ball, shape ``(ball, distance)``."""
     balls = len(overs)
     probs = prediction.logits[0].double().softmax(-1).numpy()
     added = np.zeros((balls, balls, probs.shape[-1]))
@@ -150,7 +148,7 @@ def _total(
 
 
 def shown_match(match: Match) -> Json:
-    """Return the facts of a match, its result and a summary of each innings as JSON."""
+    """Return the facts, the result and a summary of each innings of a match."""
     event = match.event.get("name")
     return {
         "match_id": match.match_id,
@@ -176,7 +174,7 @@ def shown_match(match: Match) -> Json:
 
 @one_thread()
 def shown_innings(match: Match, number: int, predictor: TrainedPredictor) -> Json:
-    """Return every ball of an innings, with its prediction and its attention.
+    """Return the balls of an innings, each with a prediction and attention weights.
 
     Raises:
         BallNotFoundError: the match does not have this innings.
@@ -219,7 +217,7 @@ def shown_people(match: Match) -> list[Json]:
 
 
 def sides_of_innings(match: Match, innings: Innings) -> tuple[list[str], list[str]]:
-    """Return the players who could bat in an innings, and the players who could bowl."""
+    """Return the possible batters of an innings, and the possible bowlers."""
 
     def side(team: str) -> list[str]:
         squad = match.players.get(team)
@@ -252,10 +250,6 @@ def _heads(predictor: TrainedPredictor, scale: str) -> Iterator[Json]:
 
 
 def _balls(match: Match, innings: Innings) -> Iterator[Json]:
-    """Yield a description of each delivery, with the score and the figures before the delivery. The
-    figures are: the batter's runs and balls, the non-striker's runs and balls, and the bowler's
-    wickets and runs.
-    """
     for ball, entry in zip(innings.deliveries, scorebook(innings), strict=True):
         bowling, progress = entry.bowling, progress_before(match, innings, ball)
         yield {
@@ -291,10 +285,7 @@ def _outcome(ball: Delivery) -> str:
 
 
 def _rates(progress: Progress) -> str:
-    """Return a phrase with the number of balls left and a run rate (in a chase, the required rate).
-
-    Examples: ``19 needed from 24, 4.8 an over`` and ``7.9 an over, 54 balls left``.
-    """
+    """Return text such as ``19 needed from 24, 4.8 an over`` or ``7.9 an over, 54 balls left``."""
     left, rate = progress.left, progress.required_rate
     if progress.required is not None:
         balls = "" if left is None else f" from {left}"

@@ -21,12 +21,11 @@ class JsonDocument(Plain):
     `from_json` restores a document exactly from the output of `to_json`.
 
     Attributes:
-        noun: the name of the document in error messages, such as "an explanation". remedy: the
-            advice in the error message about text or data that is not such a document.
-        rendered_as: the prefix of the functions in `attnlens.cricket.pages.documents` that render
-            the document.
-        earlier_schemas: the earlier schema versions that can be read. Fields that are missing in an
-            earlier version become null or empty.
+        noun: the name of the document in error messages.
+        remedy: the advice in error messages about invalid documents.
+        rendered_as: the prefix of the render functions in `attnlens.cricket.pages.documents`.
+        earlier_schemas: the earlier schema versions that can be read. Missing fields become null or
+            empty.
     """
 
     noun: ClassVar[str]
@@ -43,7 +42,7 @@ class JsonDocument(Plain):
         return {**data, "schema_version": current}
 
     def to_dict(self) -> Json:
-        """Return the document as dictionaries and lists, with keys in the order of the fields."""
+        """Return the document as dictionaries and lists, in the order of the fields."""
         return self.model_dump(mode="json")
 
     def to_json(self, indent: int | None = None) -> str:

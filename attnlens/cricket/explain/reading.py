@@ -48,21 +48,21 @@ from attnlens.render.numbers import rounded
 MAX_LISTED_BALLS: Final = 4
 NATS_DIGITS: Final = 9
 RELATION_HEADS: Final = ("same_bowler", "same_batsman")
-"""Heads with these patterns list the most attended ball, and otherwise only balls of one player."""
+"""Heads with these patterns list one player's balls and, in any case, the most attended ball."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScaleAttention:
-    """The attention of one scale's heads to past balls. In ``balls``, the oldest ball is first.
+    """The attention of one scale's heads to past balls.
 
-    Attributes other than ``scale``, ``current`` and ``balls`` have one entry for each head.
+    In ``balls``, the oldest ball is first. ``rows`` and all later attributes have one entry for
+    each head.
 
     Attributes:
         current: the index of the current ball.
         rows: the attention weight on each past ball.
-        own: the attention weight on the current ball itself, or on the null key.
-        carries: the head's share of the effect of the past balls. The past balls are hidden from
-            one head at a time, and each effect is divided by the sum of these effects.
+        own: the attention weight on the current ball, or on the null key.
+        carries: the head's share of the past balls' effect (`head_shares`).
         patterns: the result of `head_patterns`.
         sees: the relation to which the head is restricted, or ``None``.
         earned: the relation that describes the head's measured behaviour, or ``unspecialised``.
@@ -86,16 +86,16 @@ class ScaleAttention:
 def ranked(balls: Sequence[WindowBall], row: Sequence[float]) -> list[int]:
     """Return the positions of the balls, sorted by attention weight from the largest.
 
-    If two weights are equal, the later ball comes first. Balls whose weight rounds to 0 are left
-    out.
+    Of two equal weights, the later ball is first. Weights that round to 0 are left out.
     """
     order = sorted(range(len(balls)), key=lambda at: (-row[at], -balls[at].index))
     return [at for at in order if rounded(row[at]) > 0]
 
 
 def aggregate(attention: ScaleAttention) -> types.AggregateAttention:
-    """Return how all heads divide their attention among categories of past balls. A ball that
-    matches several categories is counted only in the first of these categories.
+    """Return how all heads together divide their attention among categories of past balls.
+
+    A ball that matches several categories is counted only once.
     """
     parts = dict.fromkeys(types.AggregateAttention.model_fields, 0.0)
     for at, ball in enumerate(attention.balls):
@@ -108,8 +108,9 @@ def aggregate(attention: ScaleAttention) -> types.AggregateAttention:
 
 
 def shares(attention: ScaleAttention) -> tuple[types.RelationShare, ...]:
-    """Return, for each relation, the share of the attention that goes to balls with this relation.
-    Also return the uniform share: the number of these balls divided by the number of past balls.
+    """Return the share of the attention that goes to each relation, and the uniform share.
+
+    The uniform share is the fraction of past balls that have the relation.
     """
     total = sum(sum(row) for row in attention.rows)
 
@@ -129,7 +130,7 @@ def shares(attention: ScaleAttention) -> tuple[types.RelationShare, ...]:
 
 
 def note_on(balls: Sequence[WindowBall]) -> str | None:
-    """Return a phrase for what two or more balls have in common, or ``None``."""
+    """Return a phrase such as ``all were boundaries``, or ``None``."""
     if len(balls) < 2:
         return None
     traits: tuple[tuple[str, Callable[[WindowBall], bool]], ...] = (
@@ -152,8 +153,7 @@ def heat_map(
 
     Args:
         bowler, batter: the players of the current ball.
-        effects: a dictionary from a ball's index to the effect of hiding only this ball, in nats.
-            ``None`` if the effects were not measured.
+        effects: the effect of hiding each ball alone, in nats, by the index of the ball.
     """
     balls = attention.balls
     kind = types.LongHeatMap if attention.over_weights is not None else types.HeatMap
@@ -234,16 +234,13 @@ class Paths:
     """The attention weights of each head in one prediction, and the effect of each head.
 
     Attributes:
-        probs: the prediction ``(outcome,)``.
-        gates: a dictionary from the names in `FUSED` to the fusion weights.
-        scales: for each scale, the attention weights on the past keys, ``(head, key)``. The keys
-            are past balls. On the long scale, the keys are overs.
-        own: for each scale, the attention weight on the last key, ``(head,)``. The last key is the
-            current ball, or the null key.
-        head_effects: for each scale, the result of the function `head_effects`,
-            ``(head, outcome)``.
-        over_of: the over of each past ball, ``(past,)``. A ball that the long scale does not see
-            has the value -1.
+        probs: the prediction, shape ``(outcome,)``.
+        gates: the fusion weight for each name in `FUSED`.
+        scales: for each scale, attention weights on past balls (or overs), shape ``(head, key)``.
+        own: for each scale, attention weights on the current ball or null key, shape ``(head,)``.
+        head_effects: for each scale, the result of `head_effects`, shape ``(head, outcome)``.
+        over_of: the over of each past ball, shape ``(past,)``; -1 for a ball outside the long
+            scale.
     """
 
     probs: Floats
@@ -255,8 +252,9 @@ class Paths:
 
     @property
     def carries(self) -> dict[str, Floats]:
-        """The size of each head's effect as a share of the sum over all heads, ``(head,)`` for each
-        scale. The sum of all shares is 1. If all effects are 0, all shares are 0.
+        """For each scale, each head's share of the sum of all effect sizes, shape ``(head,)``.
+
+        The sum of all shares is 1, or 0 if all effects are 0.
         """
         return head_shares(self.probs, self.head_effects)
 
@@ -275,13 +273,12 @@ class Paths:
         return spread
 
     def through_heads(self, scales: Mapping[str, Floats]) -> Floats:
-        """Return the contribution of each past ball to the log-probabilities, ``(past, outcome)``.
+        """Return each past ball's contribution to the log-probabilities, shape ``(past, outcome)``.
 
-        The function `past_parts` divides the effect of each head among the balls. The contribution
-        of a ball is the sum of the ball's parts of these effects.
+        The function `past_parts` divides the effect of each head among the balls.
 
         Args:
-            scales: for each scale, the attention weights of its heads, ``(head, key)``.
+            scales: for each scale, attention weights, shape ``(head, key)``.
         """
         added = np.zeros((len(self.over_of), len(self.probs)))
         for scale, rows in scales.items():
@@ -290,23 +287,23 @@ class Paths:
         return added
 
     def total(self, scales: Mapping[str, Floats]) -> Floats:
-        """Return each past ball's share of the attention over all heads, ``(past,)``.
+        """Return each past ball's share of the attention over all heads, shape ``(past,)``.
 
-        A ball's share is proportional to the size (`size_of`) of the ball's contribution.
+        The share is proportional to the size (`size_of`) of the ball's contribution.
         """
         return past_shares_of(size_of(self.probs, self.through_heads(scales)))
 
     def signed_attention(self, outcome: int) -> Floats:
-        """Return each past ball's contribution to an outcome's log-odds, ``(past,)``."""
+        """Return each past ball's contribution to an outcome's log-odds, shape ``(past,)``."""
         added: Floats = self.through_heads(self.scales)[:, outcome] / (1 - self.probs[outcome])
         return added
 
     def attention(self) -> Floats:
-        """Return each past ball's share of the attention over all heads, ``(past,)``."""
+        """Return the result of `total` for the model's attention weights, shape ``(past,)``."""
         return self.total(self.scales)
 
     def uniform(self) -> Floats:
-        """Return the result of `attention` for heads that attend uniformly to their past keys."""
+        """Return the result of `total` for heads that attend uniformly to their past keys."""
 
         def even(rows: Floats) -> Floats:
             total: Floats = rows.sum(-1, keepdims=True)
@@ -315,11 +312,9 @@ class Paths:
         return self.total({scale: even(rows) for scale, rows in self.scales.items()})
 
     def rollout(self) -> Floats:
-        """Return the attention rollout of the past balls, ``(past,)``.
+        """Return the attention rollout of the past balls, shape ``(past,)``.
 
-        Rollout multiplies attention weights along the layers of the model. In a layer with a
-        residual connection, half of the output is assumed to come from the attention. The attention
-        weights of such a layer are therefore halved.
+        On scales with a residual connection, the attention weights are halved.
         """
         score = np.zeros(len(self.over_of))
         for scale, rows in self.scales.items():
@@ -337,17 +332,13 @@ def past_shares_of(rows: Floats) -> Floats:
 
 
 def head_effects(model: FullModel, prediction: Prediction, captured: Captured) -> dict[str, Floats]:
-    """Return the effects of heads on the log-probabilities, ``(query, head, outcome)`` for each
-    scale.
+    """Return heads' effects on log-probabilities for each scale, shape ``(query, head, outcome)``.
 
-    The past balls are hidden from one head at a time. That head then attends only to the current
-    ball, or to the null key on the scale ``whole``. The head's effect is the resulting decrease of
-    the logits. The expected decrease under the prediction is subtracted from the effect, because
-    equal changes of all logits do not change the prediction.
+    The effect is the decrease of the logits when past balls are hidden from this head only. The
+    mean decrease under the prediction is subtracted.
 
     Args:
-        captured: the activations of the modules in `observed_modules` in this forward pass, from
-            `captured_activations`.
+        captured: the result of `captured_activations` for `observed_modules`.
     """
     probs = prediction.logits[0].double().softmax(-1)
     effects = {}
@@ -381,9 +372,10 @@ def head_effects(model: FullModel, prediction: Prediction, captured: Captured) -
 
 
 def size_of(probs: Floats, changes: Floats) -> Floats:
-    """Return the sizes ``(...)`` of changes in log-probabilities ``(..., outcome)``. The size is
-    the standard deviation over outcomes, weighted by the predicted probabilities. The size is
-    approximately the square root of twice the KL divergence.
+    """Return the sizes ``(...)`` of changes in log-probabilities ``(..., outcome)``.
+
+    A size is the standard deviation over outcomes, weighted by the predicted probabilities. The
+    size is approximately the square root of twice the KL divergence.
     """
     centred = changes - (probs * changes).sum(-1, keepdims=True)
     sizes: Floats = np.sqrt((probs * centred**2).sum(-1))
@@ -391,12 +383,11 @@ def size_of(probs: Floats, changes: Floats) -> Floats:
 
 
 def head_shares(probs: Floats, effects: Mapping[str, Floats]) -> dict[str, Floats]:
-    """Return the size of each head's effect as a share of the sum over all heads. The shares are
-    ``(..., head)`` for each scale.
+    """Return each head's share of the sum of all effect sizes, shape ``(..., head)`` per scale.
 
     Args:
-        probs: ``(..., outcome)``.
-        effects: the result of `head_effects`, ``(..., head, outcome)``.
+        probs: the prediction, shape ``(..., outcome)``.
+        effects: the result of `head_effects`, shape ``(..., head, outcome)``.
     """
     sizes = {scale: size_of(probs[..., None, :], each) for scale, each in effects.items()}
     shares = past_shares_of(np.concatenate([*sizes.values()], -1))
@@ -405,17 +396,17 @@ def head_shares(probs: Floats, effects: Mapping[str, Floats]) -> dict[str, Float
 
 
 def observed_modules() -> list[str]:
-    """Return the names of the modules whose activations the function `head_effects` needs."""
+    """Return the names of the modules whose activations `head_effects` needs."""
     return [name for site in SITES.values() for name in (block_at(site), f"{site}.to_output")]
 
 
 def block_at(site: str) -> str:
-    """Return the name of the encoder layer that contains the attention at a site."""
+    """Return the name of the encoder layer that contains the attention site."""
     return site.removesuffix(".attention")
 
 
 def predict_paths(model: FullModel, batch: Batch) -> tuple[Prediction, Paths]:
-    """Run one forward pass for one ball. Return the prediction and its `Paths`."""
+    """Run one forward pass for one ball, and return the prediction and its `Paths`."""
     with captured_activations(model, *observed_modules()) as captured:
         prediction = model.predict(batch)
         with torch.no_grad():
@@ -443,8 +434,8 @@ class Reading:
     """The prediction and the attention of one forward pass for one ball.
 
     Attributes:
-        probabilities: the outcome probabilities ``(11,)``.
-        total: each past ball's share of the attention over all heads, ``(past,)``.
+        probabilities: the outcome probabilities, shape ``(11,)``.
+        total: each past ball's share of the attention over all heads, shape ``(past,)``.
     """
 
     probabilities: Floats
@@ -477,10 +468,7 @@ def scale_attention(
     scale: Scale,
     carries: Floats,
 ) -> ScaleAttention:
-    """Return the attention of one scale to the past balls as plain numbers.
-
-    On the long scale, the weight of an over is divided evenly among its balls.
-    """
+    """Return the attention of one scale to the past balls as plain numbers."""
     weights = entry.weights[0, :, 0].double().numpy()
     heads, keys = weights.shape[0], weights.shape[1] - 1
     balls = window.past[len(window.past) - keys :]
@@ -509,10 +497,10 @@ def scale_attention(
 
 
 def head_patterns(scale: str, heads: int) -> list[str | None]:
-    """Return the starting pattern of each head of a scale: a relation's name, or ``None``.
+    """Return the starting pattern of each head: the name of a relation, or ``None``.
 
-    At the start of training, a head with a pattern had a bias towards balls with that relation. On
-    the scale ``whole``, the pattern is the relation to which the head is restricted.
+    Training starts with a bias of the head towards balls with this relation. A head of the scale
+    ``whole`` sees only balls with this relation.
     """
     patterns = WHOLE_RELATIONS if scale == "whole" else STARTING_PATTERNS
     return [*patterns, *[None] * heads][:heads]
@@ -521,8 +509,8 @@ def head_patterns(scale: str, heads: int) -> list[str | None]:
 def bias_shares(entry: AttentionRecord) -> list[float | None]:
     """Return, for each head, the share of the logits' variance that comes from built-in biases.
 
-    Only the logits of past balls are used. See `built_in` for the definition. The share is ``None``
-    if there are fewer than two past balls, or if the logits do not vary.
+    Only the logits of past balls are used (see `built_in`). The share is ``None`` if these logits
+    do not vary or were not recorded.
     """
     if entry.content is None or entry.bias is None or entry.weights.shape[-1] < 3:
         return [None] * entry.weights.shape[1]
@@ -534,12 +522,11 @@ def bias_shares(entry: AttentionRecord) -> list[float | None]:
 
 
 def past_parts(scale: str, rows: Floats) -> Floats:
-    """Divide the output of each head among the past balls. The head's weights are ``(..., key)``.
+    """Divide each head's output among past balls, according to the weights ``(..., key)``.
 
-    For most heads, a ball's share is its share of the attention to past balls. For a head of the
-    scale ``whole``, the output is minus the logarithm of the weight on the null key. Hiding a ball
-    with weight w lowers this output by -log(1 - w). The ball's share is this decrease divided by
-    the output. The sum of these shares is at most 1.
+    For most heads, a ball's share is its share of the attention to past balls. On the scale
+    ``whole``, the share of a ball with weight w is log(1 - w) / log(weight on the null key). The
+    sum of these shares is at most 1.
     """
     if scale != "whole":
         return past_shares_of(rows)
@@ -554,12 +541,12 @@ def past_parts(scale: str, rows: Floats) -> Floats:
 
 
 Captured: TypeAlias = dict[str, tuple[Any, Any]]
-"""A dictionary from the path of a module to the module's inputs and output."""
+"""Maps the path of each module to the module's inputs and output."""
 
 
 @contextmanager
 def captured_activations(model: nn.Module, *names: str) -> Iterator[Captured]:
-    """Record the inputs and the output of the last call of each named submodule."""
+    """Record the inputs and the output of each named submodule's last call."""
     captured: Captured = {}
 
     def listen(name: str) -> Any:
@@ -577,7 +564,7 @@ def captured_activations(model: nn.Module, *names: str) -> Iterator[Captured]:
 
 
 def keys_of(activations: Captured) -> dict[str, Tensor]:
-    """Return a dictionary from sites to the key vectors of the attention, ``(1, key, width)``."""
+    """Return the key vectors of the attention at each site, shape ``(1, key, width)``."""
     return {site: inputs[1].detach() for site, (inputs, _) in activations.items()}
 
 
@@ -588,20 +575,17 @@ def attention_at(model: FullModel, site: str) -> RelationAttention:
 
 
 ALL: Final = "all"
-"""The argument ``outcome`` has this value if the whole distribution is to be explained."""
+"""The argument ``outcome`` for an explanation of the whole distribution."""
 
 TALKED_OF: Final = frozenset({"0", "1", "4", "6", "W"})
 MIN_NOTICEABLE, MIN_NOTICEABLE_RARE = 0.015, 0.05
-"""The smallest noticeable difference from the usual probability. The first number is for outcomes
-in `TALKED_OF`, and the second number is for all other outcomes.
-"""
+"""Smallest noticeable differences from the usual probability: in `TALKED_OF`, and elsewhere."""
 
 
 def scoreboard_baseline(window: BallWindow) -> Floats:
-    """Return the usual outcome probabilities for the scoreboard and the competition, ``(11,)``.
+    """Return the usual probabilities for the scoreboard and the competition, shape ``(11,)``.
 
-    The usual probabilities do not depend on the players. See
-    `attnlens.cricket.predictor.tensors.usual_of`.
+    The players have no influence. See `attnlens.cricket.predictor.tensors.usual_of`.
     """
     return usual_probabilities(window.arrays, window.delivery.index - 1)
 
@@ -625,15 +609,14 @@ def subject_of(
 def chosen_subject(
     full: Floats, usual: Floats, actual: str | None, outcome: str | None = None
 ) -> tuple[Outcome, bool]:
-    """Return the explained outcome, and whether the claims say that balls lower its probability.
+    """Return the explained outcome, and whether it is noticeably less likely than usual.
 
-    If the outcome is noticeably less likely than usual, the claims say that balls lower its
-    probability. Otherwise, the claims say that balls raise its probability.
+    If the outcome is less likely, the claims say that balls lower the outcome's probability.
 
     Args:
-        full, usual: the predicted and the usual probabilities, each ``(11,)``.
+        full, usual: the predicted and the usual probabilities, each of shape ``(11,)``.
         actual: the actual outcome; empty or ``None`` if the ball has not been bowled.
-        outcome: the requested outcome; by default, the outcome that `subject_outcome` chooses.
+        outcome: the requested outcome; by default, the result of `subject_outcome`.
     """
     if outcome is None:
         subject = subject_outcome(full, usual, actual)
@@ -645,33 +628,30 @@ def chosen_subject(
 
 
 FAR_RATIO: Final = 2.0
-"""A probability is far from usual if it is at least this many times the usual probability, or if
-the usual probability is at least this many times the probability.
-"""
+"""A probability is far from usual if it differs by at least this factor, up or down."""
 
 ALWAYS_SUBJECTS: Final = frozenset({"4", "6", "W"})
-"""By default, an explanation is about the actual outcome if it is one of these outcomes."""
+"""An actual outcome in this set is explained by default."""
 
 
 def subject_outcome(full: Floats, usual: Floats, actual: str | None) -> Outcome:
     """Return the outcome that an explanation is about by default.
 
-    For a ball that was bowled, take the first of these outcomes whose condition is true:
+    For a ball that was bowled, take the first outcome whose condition is true:
 
     - the actual outcome, if it was a wicket, a four or a six;
-    - the outcome that is farthest from usual (by ratio, up or down), if the ratio is at least two
-      and the difference is noticeable;
+    - the outcome farthest from usual (by ratio, up or down), if the ratio is at least two and the
+      difference is noticeable;
     - the actual outcome, if it was a dot or a single;
     - the most likely outcome among dot, single, four, six and wicket.
 
-    For a ball that has not been bowled, take the outcome that is farthest from usual (by ratio, up
-    or down) among those with a noticeable difference. If no difference is noticeable, take the
-    outcome in `TALKED_OF` with the largest difference. With a `FAR_RATIO` below two, the choice
-    would be less stable. Without the venue in the match file, the choice would then change more
-    often (measured on matches of 11 May to 23 October 2024).
+    For a ball that has not been bowled, take the outcome farthest from usual among those with a
+    noticeable difference. If no difference is noticeable, take the outcome in `TALKED_OF` with the
+    largest difference. With a smaller `FAR_RATIO`, the choice depends more on whether the match
+    file gives the venue (measured on matches of 11 May to 23 October 2024).
 
     Args:
-        full, usual: the predicted and the usual probabilities, each ``(11,)``.
+        full, usual: the predicted and the usual probabilities, each of shape ``(11,)``.
         actual: the actual outcome; empty or ``None`` if the ball has not been bowled.
     """
     if actual in ALWAYS_SUBJECTS:

@@ -30,13 +30,12 @@ from attnlens.evidence.result import Finite, Flag, Plain, Share, Text
 SCHEMA_VERSION: Final = "1.1"
 
 LAST: Final = "last"
-"""In a list of changes, this name stands for the ball before the predicted ball."""
+"""In a list of changes, the name of the ball before the predicted ball."""
 
 _BALL: Final = "ball:"
 _PLAYED: Final = ("bowler", "batter", "target")
 
 _LONGEST_TARGET: Final = 40
-"""The maximum length of a target, in characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +43,8 @@ class WhatIfQuestion:
     """The changes of a what-if question.
 
     Attributes:
-        bowler, batter: the player who replaces the bowler or the batter. Give a name, a part of a
-            name that only one player has, or a registry id. If the changes make the previous ball a
-            wicket, ``batter`` is the next batter, even if this batter goes to the non-striker's
+        bowler, batter: the new player: a name, a unique part of a name, or a registry id. If the
+            previous ball becomes a wicket, ``batter`` is the next batter, even at the non-striker's
             end.
         target: the target of the chase.
         balls: past balls and their new outcomes, such as ``(("43", "6"), ("7.1", "W"))``. The name
@@ -81,8 +79,8 @@ def question_of(settings: Sequence[str]) -> WhatIfQuestion:
             ``last=W``.
 
     Raises:
-        InputError: a setting has another form, a player or the target is given twice, or the
-            question is invalid.
+        InputError: a setting is malformed, a player or the target is repeated, or the question is
+            invalid.
     """
     names: dict[str, str] = {}
     balls: list[tuple[str, str]] = []
@@ -121,7 +119,7 @@ def question_of_page(page: Mapping[str, object]) -> WhatIfQuestion:
     """Build the question from a web page's request.
 
     Args:
-        page: the request, with the optional keys ``bowler``, ``batter``, ``target`` and ``balls``.
+        page: a mapping with the optional keys ``bowler``, ``batter``, ``target`` and ``balls``.
 
     Raises:
         InputError: the question changes nothing, or a value is invalid.

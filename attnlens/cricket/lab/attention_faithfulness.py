@@ -1,25 +1,23 @@
 """Test whether attention to past balls shows which past balls matter.
 
-A past ball matters if hiding it changes the prediction. A hidden ball is masked for every head. The
-scoreboard stays the same. Each method gives every past ball a score, and the scores are compared
-with the effects of hiding the balls. These are the methods:
+A past ball matters if hiding the ball from every head changes the prediction. Hiding a ball does
+not change the scoreboard. Each method gives every past ball a score. The scores are compared with
+the effects of hiding the balls. The methods are:
 
-- attention: each head's attention to the ball, weighted by the size of the head's contribution and
-  summed over all heads (`attnlens.cricket.explain.reading.Paths`).
-- content_only: like attention, but the weights are computed from queries and keys alone, without
-  the biases.
-- value_norm: like attention, but each weight is replaced by the norm of the weighted values,
-  ``‖Σ_h weight · value · output projection‖`` (Kobayashi et al. 2020).
-- rollout: attention traced back to the inputs (Abnar & Zuidema 2020). If a layer has a residual
-  connection, half of the layer's output is attributed to the layer's input.
-- gradient_x_input: the absolute dot product of the ball's vector and the gradient of the most
-  likely outcome's log-odds.
-- kl_jacobian: a gradient-based estimate of how much the forecast would change without the ball
+- attention: the attention of all heads to the ball, weighted by the size of each head's
+  contribution (`attnlens.cricket.explain.reading.Paths`).
+- content_only: like attention, but without the biases in the attention logits.
+- value_norm: the norm of the weighted values, ``‖Σ_h weight · value · output projection‖``
+  (Kobayashi et al. 2020).
+- rollout: attention traced back to the inputs (Abnar & Zuidema 2020). A residual connection counts
+  for half of a layer's output.
+- gradient_x_input: the absolute value of gradient times input, for the log-odds of the most likely
+  outcome.
+- kl_jacobian: a gradient-based estimate of the effect of hiding the ball
   (`attnlens.attention.flow.kl_jacobian`).
 - structure: the effect that boosted trees predict from the ball's distance, players and outcome.
-  The trees do not use attention.
-- recency: minus the distance to the current ball, so that the latest ball has the highest score.
-- uniform: like attention, but each head gives equal weight to all balls that the head can see.
+- recency: minus the distance to the current ball.
+- uniform: like attention, but with equal weights for all balls that a head can see.
 """
 
 from __future__ import annotations
@@ -99,8 +97,7 @@ METHODS: Final[tuple[str, ...]] = (
 def attributions(model: FullModel, batch: Batch) -> dict[str, Floats]:
     """Return each method's scores for the past balls of one query, with shape ``(past,)``.
 
-    The scores are computed in one forward pass. The method ``structure`` is left out, because its
-    trees must be fitted on many queries.
+    The method ``structure`` is left out, because its trees are fitted on many queries.
     """
     with (
         record(model) as recording,
@@ -122,10 +119,9 @@ def attributions(model: FullModel, batch: Batch) -> dict[str, Floats]:
 
 
 def signed_attributions(model: FullModel, batch: Batch, outcome: int) -> dict[str, Floats]:
-    """For each method with signed scores, return scores with shape ``(past,)``.
+    """Return signed scores by ``attention`` and ``gradient_x_input``, with shape ``(past,)``.
 
-    A positive score means that the ball raises the log-odds of ``outcome``. Only the methods
-    ``attention`` and ``gradient_x_input`` have signed scores.
+    A positive score means that the ball raises the log-odds of ``outcome``.
     """
     with _past_vectors(model) as vectors:
         prediction, paths = predict_paths(model, batch)
@@ -152,10 +148,9 @@ def _gradient_times_input(prediction: Prediction, vectors: Tensor, outcome: int)
 
 @contextmanager
 def _past_vectors(model: FullModel) -> Iterator[list[Tensor]]:
-    """Inside a ``with`` block, capture the vectors of the past balls in each forward pass.
+    """Collect the vectors of past balls in each forward pass, with shape ``(1, past, width)``.
 
-    Each forward pass appends one tensor ``(1, past, width)`` to the list. The tensor is a leaf of
-    the autograd graph. Backpropagation stops at the tensor, so earlier layers get no gradient.
+    Gradients stop at these vectors.
     """
     vectors: list[Tensor] = []
 
@@ -201,11 +196,10 @@ def _value_norm(model: FullModel, paths: Paths, keys: Mapping[str, Tensor]) -> F
 
 
 _STRUCTURE_BALLS: Final = 3
-"""For each measured ball, this number of other balls is drawn to fit the trees of `STRUCTURE`."""
 
 RANDOM: Final = "random"
 _COMPARED: Final[tuple[str, ...]] = ("recency", "uniform")
-"""The control methods. Every other method is compared with each control method."""
+"""The control methods."""
 
 _REMOVED: Final = (
     "a hidden ball is hidden from every head by the attention mask; the scoreboard and "
@@ -218,17 +212,14 @@ class MeasuredBall:
     """The measured figures of one sampled ball. Losses and divergences are in nats.
 
     Attributes:
-        attention: the score of each past ball by the method ``attention``, oldest ball first.
+        attention: each past ball's score by the method ``attention``, oldest ball first.
         effects: the effect of hiding each past ball alone, oldest ball first.
         largest: the largest of ``effects``.
         intact: the log-loss with all past balls visible.
         hide_all: the log-loss with all past balls hidden.
-        scramble_cost: the mean increase of the log-loss when the past balls' outcomes are permuted
-            at random.
-        scramble_kl: the mean divergence from the intact prediction under the same random
-            permutations.
-        hide_all_kl: the divergence between the intact prediction and the prediction with all past
-            balls hidden.
+        scramble_cost: the mean increase of the log-loss after past outcomes are shuffled.
+        scramble_kl: the mean divergence from the intact prediction after the same shuffles.
+        hide_all_kl: the divergence between the predictions with and without the past balls.
         methods: maps each method to a dict of figures.
         controls: the result of `removal_figures` for each random ordering of the past balls.
     """
@@ -254,7 +245,7 @@ class FaithfulnessSample:
 
     Attributes:
         wider: the result of `wider_sample`, or ``None`` if no wider sample was requested.
-        left_out: maps the name of a method to the reason why the method could not be fitted.
+        left_out: maps each method that could not be fitted to the reason.
     """
 
     balls: tuple[MeasuredBall, ...]
@@ -338,7 +329,7 @@ def measure(
     Args:
         innings: all innings except super overs; the sample depends on the order of the innings.
         balls: the sample size; only balls with at least 36 balls before them are sampled.
-        wide: the sample size for `wider_sample`. If the size is 0, `wider_sample` is not called.
+        wide: the sample size for `wider_sample`, or 0 for no wider sample.
 
     Raises:
         InputError: no ball has 36 balls before it.
@@ -383,8 +374,8 @@ def fitted_structure(
 ) -> tuple[dict[str, list[Floats]], dict[str, str]]:
     """Fit the method `STRUCTURE`.
 
-    The first returned dict has the method's scores. The second dict has the reason why the method
-    could not be fitted. One of the two dicts is always empty.
+    Return two dicts: the method's scores, and the reason for a failed fit. One dict is always
+    empty.
 
     Args:
         chosen: for each ball, an index into ``innings`` and a position in that innings.
@@ -411,8 +402,7 @@ def measure_ball(
 
     Args:
         removed: the result of `remove_past` for this ball.
-        structures: for each method that is fitted on many balls, the scores of this ball's past
-            balls, with shape ``(past,)``.
+        structures: maps each fitted method to the past balls' scores, with shape ``(past,)``.
     """
     arrays = encoded.arrays
     batch = window_batch(arrays, position)
@@ -461,18 +451,15 @@ def measure_ball(
 def _correlations(
     score: Floats, signed_score: Floats, effects: Floats, signed: Floats, same_players: Floats
 ) -> dict[str, float]:
-    """Return the rank correlations between the scores and the effects of hiding single balls.
+    """Return the rank correlations between scores and effects.
 
-    Figures with the suffix ``all`` cover all past balls. Figures with the suffix ``last36`` cover
-    only the last 35 past balls.
+    The suffix ``last36`` means the last 35 past balls.
 
     Args:
-        signed_score: the scores with signs, or ``score`` if the method has no signed scores.
+        signed_score: the signed scores, or ``score`` if the method has no signed scores.
         effects: the effect of hiding each past ball, in nats, with shape ``(past,)``.
-        signed: the increase of the explained outcome's log-odds from each past ball, with shape
-            ``(past,)``.
-        same_players: flags with shape ``(2, past)``. The first row marks past balls with the
-            current batter. The second row marks past balls with the current bowler.
+        signed: the same effects on the explained outcome's log-odds, with shape ``(past,)``.
+        same_players: flags for the current batter and the current bowler, with shape ``(2, past)``.
     """
     distance = np.arange(len(effects), 0, -1, dtype=float)
     plain, partial_ = CORRELATIONS
@@ -498,9 +485,7 @@ _FIGURES: Final[tuple[tuple[str, str, str, str], ...]] = (
     ("insertion_auc_kl", "insertion area", "less", ".4f"),
     ("sign_violation_rate", "wrong sign", "less", ".0%"),
 )
-"""The columns of the table. Each column has a name, a heading, a direction and a number format. The
-direction is ``more`` if a higher value means a more faithful method, and ``less`` otherwise.
-"""
+"""The columns of the table: name, heading, better direction and number format."""
 
 
 @terminal_page(min_width=70, max_width=110)
@@ -591,8 +576,7 @@ _PARAMETERS: Final = {
     "verbose": -1,
 }
 _MIN_EFFECT: Final = 1e-9
-"""An amount in nats that is added to each effect, so that small effects have similar logarithms. An
-effect below this amount is noise."""
+"""Added to each effect, in nats, before taking the logarithm. Smaller effects are noise."""
 
 
 class StructureError(AttnlensError):
@@ -618,14 +602,13 @@ def structure_of(arrays: InningsArrays, position: int) -> Floats:
 def structure_scores(
     structures: Sequence[Floats], effects: Sequence[Floats], matches: Sequence[str], seed: int
 ) -> list[Floats]:
-    """For each past ball, return the boosted trees' prediction of the ball's log-effect.
+    """Predict the logarithms of the effects of hiding past balls, with boosted trees.
 
-    For each ball, the trees were fitted on balls of other matches.
+    The trees for a ball are fitted on balls of other matches.
 
     Args:
         structures: the result of `structure_of` for each ball.
-        effects: for each ball, the effects of hiding the past balls, in nats, with shape
-            ``(past,)``.
+        effects: for each ball, the effects of hiding past balls, in nats, with shape ``(past,)``.
         matches: the id of each ball's match.
 
     Raises:

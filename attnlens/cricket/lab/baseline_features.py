@@ -1,9 +1,7 @@
 """The features from which the baselines predict a ball.
 
-All features are known before the ball is bowled. The baselines have no attention, so their features
-summarise the earlier balls. The features include the scoreboard, counts over the innings so far,
-and the ratings. Other features compare the actual outcomes of earlier balls with the expected
-outcomes.
+All features are known before the ball is bowled. The features include the scoreboard, counts over
+the innings so far, and ratings. Other features compare earlier outcomes with the expected outcomes.
 """
 
 from __future__ import annotations
@@ -28,8 +26,7 @@ from attnlens.files import Flags, Floats32, Integers
 
 Doubles = NDArray[np.float64]
 BallColumns = dict[str, NDArray[Any]]
-"""A dict of named arrays, with one row for each ball. The shape of an array is ``(balls,)`` or
-``(balls, columns)``."""
+"""Named arrays with shape ``(balls,)`` or ``(balls, columns)``."""
 
 _RATED: Final = ("striker", "bowler", "venue", "batting_team", "bowling_team", "era")
 _ROLES: Final = ("batter", "non_striker", "bowler")
@@ -50,9 +47,8 @@ _OF_A_BALL: Final[Mapping[str, Callable[[Delivery], int]]] = {
 def ball_columns(encoded: Sequence[EncodedInnings]) -> BallColumns:
     """Return the columns that describe every ball of the given innings.
 
-    The innings must be in order of date. Features of a second innings are computed from the first
-    innings, so ``encoded`` must include both innings. For each outcome, such as ``wd``, one column
-    tells which balls have the outcome.
+    The innings must be in order of date, and must include both innings of each match. Each outcome,
+    such as ``wd``, has a column of flags.
     """
     people, venues, teams, matches = (defaultdict[str, int](count().__next__) for _ in range(4))
     ids: dict[str, str] = {}
@@ -134,10 +130,9 @@ def _encoded_columns(arrays: InningsArrays) -> BallColumns:
 
 
 class Groups:
-    """Groups of balls. Each method computes a statistic over the earlier balls of a ball's group.
+    """Groups of balls, with statistics over the earlier balls of the same group.
 
-    ``key`` has shape ``(n,)``. Balls with the same key form a group. The balls of a group are in
-    row order.
+    ``key`` has shape ``(n,)``. Balls with the same key form a group, in row order.
     """
 
     def __init__(self, key: Integers) -> None:
@@ -179,10 +174,7 @@ class Groups:
         return self._back(self._rows - np.maximum(latest, self._start))
 
     def earlier(self, values: NDArray[Any], steps: int = 1, fill: int = -1) -> NDArray[Any]:
-        """For each ball, return the value of the ball that is ``steps`` balls earlier in the group.
-
-        If there is no such ball, the result is ``fill``.
-        """
+        """For each ball, return the value ``steps`` balls earlier in the group, or ``fill``."""
         rows = self._rows - steps
         inside = rows >= self._start
         return self._back(np.where(inside, values[self._order][np.where(inside, rows, 0)], fill))
@@ -192,8 +184,8 @@ class Ledger:
     """Sums over earlier matches, for each entity (such as a player).
 
     Each argument has shape ``(n,)``. ``key`` is the entity of each ball. ``began`` and ``ended``
-    are the first and the last day of each ball's match. The sums for a ball cover the same entity's
-    balls in all matches that ended before the ball's match began.
+    are the first and the last day of each ball's match. Only matches that ended before the ball's
+    match began are summed.
     """
 
     def __init__(self, key: Integers, began: Integers, ended: Integers) -> None:
@@ -218,18 +210,13 @@ class Ledger:
 Columns = Iterator[tuple[str, NDArray[Any]]]
 
 _MAX_BALLS_SINCE: Final = 40
-"""The largest value of a feature that counts the balls since an event."""
 
 _SHRINKAGE: Final = {"striker": 80.0, "bowler": 80.0, "venue": 150.0, "pair": 60.0}
-"""The number of imaginary balls that are added to the record of a player, a venue, or a
-batter-bowler pair. The imaginary balls have the expected outcomes. Short records are thus shrunk
-towards the average."""
+"""The number of imaginary balls with the expected outcomes that are added to each record."""
 
 _HALF_LIFE_DAYS: Final = 365.0
-"""The half-life, in days, of a ball's weight in the measure of recent form."""
 
 _FREQUENT: Final = ("0", "1", "2", "4", "6", "W", "wd")
-"""The outcomes that are frequent enough to be counted within one match."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -261,8 +248,7 @@ class FeatureTable:
 def feature_table(encoded: Sequence[EncodedInnings]) -> FeatureTable:
     """Return the features of every ball. The innings must be in order of date.
 
-    The features of a ball are computed from earlier balls of the same match, and from matches in
-    ``encoded`` that ended before this match began.
+    Only earlier balls of the match, and earlier matches in ``encoded``, are used.
     """
     balls = ball_columns(encoded)
     names: list[str] = []
@@ -277,11 +263,7 @@ def feature_table(encoded: Sequence[EncodedInnings]) -> FeatureTable:
 
 
 def _columns(balls: BallColumns) -> Columns:
-    """Yield the name and the values of every feature.
-
-    The values have shape ``(balls,)`` or ``(balls, columns)``. A feature with several columns has
-    one column for each of the 11 outcomes, or for each outcome in `_FREQUENT`.
-    """
+    """Yield each feature's name and values, with shape ``(balls,)`` or ``(balls, columns)``."""
     bowler = Groups(balls["bowler in innings"])
     yield from _scoreboard(balls)
     yield from _first_innings(balls)
@@ -532,11 +514,7 @@ def _expected(balls: BallColumns) -> Floats32:
 
 
 def _log_ratio(actual: Doubles, due: Doubles, n_balls: Doubles, shrink: float) -> Doubles:
-    """Return the log ratio of the actual counts to the expected counts.
-
-    ``shrink`` imaginary balls with the expected outcomes are added. If there are few actual balls,
-    the imaginary balls shrink the ratio towards 1.
-    """
+    """Return the log ratio of actual to expected counts, with ``shrink`` imaginary balls added."""
     rate = actual / np.maximum(due, 1e-9)
     number = n_balls[:, None]
     return np.asarray(np.log((number * rate + shrink) / (number + shrink)))

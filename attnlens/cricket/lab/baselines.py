@@ -1,8 +1,7 @@
 """Baselines for the predictor: outcome shares, a logistic regression, and boosted trees.
 
-Each baseline is fitted on the predictor's training balls and evaluated on later balls. Instead of
-the sequence of past balls, the regression and the trees get running totals, such as a batter's runs
-so far.
+Each baseline is fitted on the predictor's training balls and evaluated on later balls. The
+regression and the trees get running totals, such as a batter's runs, instead of past balls.
 """
 
 from __future__ import annotations
@@ -28,10 +27,8 @@ from attnlens.errors import AttnlensError, InputError
 from attnlens.files import Floats32, written_beside
 
 _MAX_LOGISTIC_ROWS: Final = 600_000
-"""The largest number of balls on which the logistic regression is fitted."""
 
 _ROUNDS: Final = 220
-"""The default number of boosting rounds if there are no validation balls."""
 
 _MAX_ROUNDS: Final = 300
 _PATIENCE: Final = 25
@@ -55,7 +52,7 @@ def fit_logistic(table: FeatureTable) -> Predict:
     """Fit a multinomial logistic regression on all features.
 
     At most `_MAX_LOGISTIC_ROWS` balls, taken at even intervals, are used. Fitting on 2.2 million
-    balls took 17 GB of memory. Features are standardised, and clipped at five standard deviations.
+    balls took 17 GB of memory.
 
     Raises:
         BaselineError: scikit-learn is not installed, or all balls have the same outcome.
@@ -90,12 +87,7 @@ def fit_logistic(table: FeatureTable) -> Predict:
 
 
 def _spread(table: FeatureTable) -> Floats32:
-    """Return the features of the logistic regression.
-
-    Features that are class numbers are replaced by one-hot flags. Three numbers are also encoded as
-    one-hot flags: the wickets so far, the ball's number in the over, and the share of the innings
-    that has been bowled.
-    """
+    """Return the features of the logistic regression, with one-hot flags for class numbers."""
     categories = {
         "outcome 1 before": (-1, len(OUTCOMES)),
         "outcome 2 before": (-1, len(OUTCOMES)),
@@ -132,11 +124,8 @@ GROWTH: Final[Growth] = {
     "lambda_l2": 10.0,
     "max_bin": 63,
 }
-"""The parameters of the boosted trees. The trees serve as a baseline, and as the teacher in
-distillation.
-
-Larger trees are not better on the validation matches, and take twice as long to fit.
-"""
+"""The parameters of the boosted trees. Larger trees are no better on the validation matches, and
+take twice as long to fit."""
 
 _REPEATABLE: Final = {
     "objective": "multiclass",
@@ -157,9 +146,9 @@ def fit_trees(
 ) -> Predict:
     """Fit gradient-boosted trees (LightGBM) on all features.
 
-    If validation balls are given in ``check``, the fit uses the number of rounds with the lowest
-    loss on these balls. Without validation balls, the fit uses ``rounds`` rounds (default:
-    `_ROUNDS`).
+    Args:
+        check: validation balls. The number of rounds with the lowest validation loss is used.
+        rounds: the number of rounds without validation balls; by default, `_ROUNDS`.
 
     Raises:
         BaselineError: LightGBM is not installed, or all balls have the same outcome.
@@ -193,16 +182,10 @@ def _check_outcomes(table: FeatureTable) -> None:
 
 
 TREES: Final = "boosted_trees"
-"""The name of the teacher. The predictor learns both from the actual outcomes and from the
-teacher's probabilities.
-
-Hinton, Vinyals and Dean 2015, "Distilling the Knowledge in a Neural Network",
-https://arxiv.org/abs/1503.02531.
-"""
+"""The name of the teacher (Hinton, Vinyals and Dean 2015, "Distilling the Knowledge in a Neural
+Network", https://arxiv.org/abs/1503.02531)."""
 
 _FOLDS: Final = 2
-"""The number of folds into which the matches are divided. The forecasts for one fold come from
-trees that were fitted on the other fold."""
 
 
 def teach(
@@ -210,9 +193,8 @@ def teach(
 ) -> list[Floats32]:
     """For each innings, return the teacher's probabilities, with shape ``(ball, 11)``.
 
-    The probabilities are out-of-fold forecasts: the trees that forecast a match were fitted on
-    other matches. The first process of the training run fits the trees. The probabilities are saved
-    next to the state of the run, so that a resumed run does not fit the trees again.
+    The trees that forecast a match were fitted on other matches. The probabilities are saved next
+    to the state of the run, for resumed runs.
 
     Raises:
         InputError: LightGBM is not installed, or there are too few matches for fitting the trees.
@@ -243,9 +225,9 @@ def teach(
 
 
 def out_of_fold(table: FeatureTable, growth: Growth, seed: int) -> Floats32:
-    """Return boosted trees' out-of-fold outcome probabilities, with shape ``(balls, 11)``.
+    """Return outcome probabilities from boosted trees, with shape ``(balls, 11)``.
 
-    The matches are divided into `_FOLDS` folds. The trees for a fold are fitted on the other fold.
+    The trees that forecast a match were fitted on other matches.
     """
     matches = np.unique(table.match)
     if len(matches) < 2:
@@ -271,10 +253,10 @@ def compare(
 ) -> BaselineForecasts:
     """Fit the given baselines on the model's training matches, and forecast the held-out matches.
 
-    The training matches ended no later than the date ``weights_until`` in the checkpoint. Later
-    matches, up to the date ``trained_until``, are used for early stopping. The ratings for a day
-    are computed from all given matches of earlier days. Without training matches, or if an
-    evaluated match has no date, the outcome shares in the checkpoint are the only baseline.
+    The training matches end no later than the checkpoint's date ``weights_until``. Later matches,
+    up to the date ``trained_until``, are used for early stopping. The ratings for a day are
+    computed from all given matches of earlier days. If training matches or match dates are missing,
+    the outcome shares in the checkpoint are the only baseline.
     """
     if not names:
         return BaselineForecasts({}, {}, fitted_on=0)

@@ -53,18 +53,16 @@ from attnlens.render.numbers import percent, rounded_all
 
 _INNINGS_PER_BATCH: Final = 16
 DRAWS, SEED = 1000, 5
-"""The number of resamples for a confidence interval, and the random seed of the resampling."""
+"""The number of resamples for a confidence interval, and the random seed."""
 
 _CALIBRATED_OUTCOMES: Final = ("4", "6", "W")
-"""The outcomes for which `evaluation` returns a calibration table."""
 
 _OUTCOME_BINS: Final = 10
 MIN_MATCHES: Final = 20
 """The minimum number of matches for a competition to be shown in a table."""
 
 _TABLE_BINS: Final = 16
-"""The number of bins of each outcome in a calibration file. On the development test matches, a bin
-has about 2,000 balls."""
+"""Bins per outcome. On the development test matches, a bin has about 2,000 balls."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,10 +124,9 @@ class BaselineForecasts:
 def evaluation(held: HeldOut, balls: EvaluatedBalls, baselines: BaselineForecasts) -> Json:
     """Return the JSON result of ``attnlens lab evaluate``.
 
-    The predictor and the baselines are scored on the same balls. The scores are the log-loss in
-    nats, the Brier score, the expected calibration error, and the share of balls on which the most
-    likely outcome occurred. ``paired_difference`` is the model's mean log-loss minus the baseline's
-    mean log-loss. ``outside_training`` describes the matches whose kind does not occur in training.
+    The scores are the log-loss in nats, the Brier score, the expected calibration error and the
+    accuracy. ``paired_difference`` is the model's mean log-loss minus the baseline's mean log-loss.
+    ``outside_training`` describes the matches whose kind does not occur in training.
     """
     bootstrap = Bootstrap(balls.match, draws=DRAWS, seed=SEED)
     losses = log_losses(balls.probabilities, balls.actual)
@@ -213,12 +210,10 @@ def _breakdowns(
         }
 
     def by_name(name_of: Mapping[str, str], min_matches: int) -> Json:
-        """Return the figures for each kind of cricket, or for each competition.
+        """Return the figures of each kind or competition in ``name_of``, which maps match ids.
 
-        ``name_of`` maps the id of a match to the name of the match's kind or competition. The name
-        with the most matches comes first. A name with fewer than ``min_matches`` matches is left
-        out. A perfectly calibrated forecast has a calibration error (ECE) above ``ece_by_luck`` in
-        1 of 20 cases. ``minus`` is the model's mean log-loss minus the baseline's mean log-loss.
+        A perfectly calibrated forecast has a calibration error (ECE) above ``ece_by_luck`` in 1 of
+        20 cases. ``minus`` is the model's mean log-loss minus the baseline's mean log-loss.
         """
         names = balls.each([name_of[encoded.match_id] for encoded in balls.innings])
         figures = {}
@@ -260,11 +255,6 @@ def _breakdowns(
 
 
 def _reliability(balls: EvaluatedBalls, bootstrap: Bootstrap) -> dict[str, list[Json]]:
-    """Return the calibration tables for the likeliest outcome and for `_CALIBRATED_OUTCOMES`.
-
-    In the table for the likeliest outcome, all bins have the same width. In the other tables, all
-    bins have similar numbers of balls.
-    """
     confidence, right = balls.probabilities.max(1), hits(balls.probabilities, balls.actual)
     tables = {"likeliest": reliability(confidence, right, equal_bins(confidence), bootstrap)}
     for outcome in _CALIBRATED_OUTCOMES:
@@ -301,8 +291,7 @@ def calibration_table(held: HeldOut, balls: EvaluatedBalls) -> Json:
 
     `attnlens.cricket.predictor.calibration` describes the file. The bins of an outcome have similar
     numbers of balls. ``most`` is the highest probability in a bin. ``happened_ci`` is the 95%
-    interval of the observed frequency over resampled matches. If all balls are from one match,
-    ``happened_ci`` is ``null``.
+    interval of the observed frequency, or ``null`` for a single match.
     """
     bootstrap = Bootstrap(balls.match, draws=DRAWS, seed=SEED)
     outcomes = {}
@@ -406,7 +395,6 @@ def add_calibration(page: Page, title: str, bins: Sequence[Json]) -> None:
 
 
 _COMMON: Final = ("0", "1", "4", "6", "W", "wd")
-"""The outcomes that are frequent enough for a comparison in every competition."""
 
 
 def usual_evaluation(held: HeldOut, report: Report = silent) -> Json:

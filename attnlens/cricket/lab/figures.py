@@ -16,7 +16,7 @@ from attnlens.render.canvas import Cell, Column, Page, Words, add_table
 from attnlens.render.numbers import DIGITS, interval, rounded
 
 DRAWS: Final = 2000
-"""The number of times that matches are resampled for the interval of a mean."""
+"""The number of resamples for the interval of a mean."""
 
 
 @lru_cache(maxsize=4)
@@ -48,7 +48,7 @@ class Estimate(NamedTuple):
     def mean(cls, values: Sequence[float] | Floats, matches: Sequence[str], seed: int) -> Estimate:
         """Return the mean of a figure over balls, and the interval over resampled matches.
 
-        A single match cannot be resampled, so both ends of the interval equal the mean.
+        With a single match, both ends of the interval equal the mean.
         """
         mean = float(np.mean(values))
         interval = _bootstrap(tuple(matches), seed).interval(np.asarray(values, float))
@@ -103,15 +103,12 @@ class Mean(NamedTuple):
 
 
 def finite(value: float, digits: int = DIGITS) -> float | None:
-    """Return a rounded figure for JSON, or ``None`` if the figure is infinite or not a number."""
+    """Return a rounded figure for JSON, or ``None`` if the figure is not finite."""
     return rounded(float(value), digits) if math.isfinite(value) else None
 
 
 def to_json(value: Any) -> Any:
-    """Convert a result to JSON.
-
-    An `Estimate` in a mapping becomes two members: a value and an interval.
-    """
+    """Convert a result to JSON. `Estimate` documents the members of an estimate."""
     if isinstance(value, Mapping):
         members: dict[str, Any] = {}
         for name, member in value.items():
@@ -135,7 +132,7 @@ def add_title(page: Page, document: Json, title: str, *lines: str) -> None:
     Args:
         title: a text with placeholders. ``{name}`` is the name of the checkpoint. ``{balls}`` and
             ``{matches}`` are the sample sizes. ``{first}`` and ``{last}`` are the days of the first
-            and the last match. ``{sample}`` stands for the sample sizes and any known days.
+            and the last match. ``{sample}`` has the sample sizes and the known days.
     """
     dates = document["dates"]
     days = list(dates.values()) if isinstance(dates, Mapping) else dates
@@ -179,8 +176,7 @@ class Figure(NamedTuple):
         head: the heading of the column.
         name: the key of the figure in a row of JSON; ``a.b`` is the key ``b`` inside the value of
             ``a``.
-        form: the number format, as in `Estimate.cells`. Whole numbers have the format ``d`` or
-            ``,``.
+        form: the number format, as in `Estimate.cells`, or ``d`` or ``,`` for whole numbers.
         ci: whether a second column shows the 95% interval.
         missing: the text that is shown for an undefined figure.
         spare: the value of `Column.spare` for the interval's column.

@@ -1,9 +1,9 @@
 """Train the predictor and the encoder-decoder, and measure the usual effects of hiding a ball.
 
-The effect of hiding a ball is meaningful only in comparison with the usual effect of hiding a
-similar ball. Similar past balls form a group, called a place. A place is defined by a range of
-distances, by whether the batter is the current batter, and by whether the bowler is the current
-bowler. The null distribution of effects at each place is measured after training.
+The effect of hiding a ball is compared with the usual effect of hiding a similar ball. Similar
+balls form a group, called a place. A place is a range of distances, with or without the current
+batter, and with or without the current bowler. The effects at each place are measured after
+training.
 """
 
 from __future__ import annotations
@@ -123,11 +123,10 @@ def fit_base(matches: Sequence[Match], *, seed: int) -> BaseModel:
 
 
 def outcome_tables(outcomes: Integers, cells: Integers) -> tuple[Floats32, Floats32]:
-    """Return the logarithms of the outcome shares, for all balls and for each cell.
+    """Return the logarithms of outcome shares, over all balls and in each cell.
 
-    The shapes are ``(11,)`` and ``(TABLES, 2, 20, 11)``. A cell is a combination of a kind of match
-    (such as women's leagues), an innings and an over. The shares in a cell are smoothed towards the
-    shares over all balls.
+    The shapes are ``(11,)`` and ``(TABLES, 2, 20, 11)``. A cell is one kind of match, innings and
+    over. The shares in a cell are smoothed towards the shares over all balls.
     """
     share = np.bincount(outcomes, minlength=len(OUTCOMES)) + 1.0
     share = share / share.sum()
@@ -191,20 +190,14 @@ class Hyperparameters(Schedule):
         hide_all: the share of innings in which all past balls are hidden.
         hide_player: the share of innings in which the past balls of one player are hidden.
         hide_block: the share of innings in which a block of successive past balls is hidden.
-        hide_batter: the share of innings in which each ball's past balls with the same batter are
-            hidden.
-        hide_bowler: the share of innings in which each ball's past balls with the same bowler are
-            hidden.
-        hide_windows: the share of innings in which only the scale ``whole`` sees past balls. In
-            these innings, the heads of ``whole`` learn to replace the contributions of the windowed
-            scales.
+        hide_batter: the share of innings in which the past balls of the current batter are hidden.
+        hide_bowler: the share of innings in which the past balls of the current bowler are hidden.
+        hide_windows: the share of innings in which only the scale ``whole`` sees past balls.
         forget: the share of balls for which some input groups (`KNOWLEDGE`) are hidden. For such a
             ball, each group is hidden with probability one half.
-        forget_past: the probability that, for a past ball, the batter's rating is hidden. The
-            bowler's rating is hidden independently, with the same probability.
-        teacher: the weight of the teacher's probabilities in the loss; the actual outcomes get the
-            remaining weight (Hinton, Vinyals and Dean 2015, "Distilling the Knowledge in a Neural
-            Network", temperature 1).
+        forget_past: for each player of a past ball, the probability that the rating is hidden.
+        teacher: the weight of the teacher's probabilities in the loss, from 0 to 1 (Hinton, Vinyals
+            and Dean 2015, "Distilling the Knowledge in a Neural Network", temperature 1).
     """
 
     innings: int = 16
@@ -223,7 +216,7 @@ class Hyperparameters(Schedule):
 def mask_at_random(batch: Batch, recipe: Hyperparameters, generator: np.random.Generator) -> None:
     """Hide past balls and groups of inputs at random.
 
-    Explanations hide inputs in the same ways, so the model must learn to handle hidden inputs.
+    The model must handle hidden inputs, because explanations hide inputs.
     """
     sequence = batch["sequence"]
     players = sequence["balls"]
@@ -268,10 +261,7 @@ def mask_at_random(batch: Batch, recipe: Hyperparameters, generator: np.random.G
 
 
 def hide_own_balls(batch: Batch, player: Literal["batter", "bowler"], rows: Tensor) -> None:
-    """In some innings, hide each ball's past balls that have the same ``player``.
-
-    ``rows`` is a mask that is true for these innings.
-    """
+    """Hide past balls of the current ``player``, in the innings that the mask ``rows`` marks."""
     sequence = batch["sequence"]
     ids: Tensor = getattr(sequence["balls"], player)
     same = (ids[:, :, None] == ids[:, None, :]) & rows[:, None, None]
@@ -292,7 +282,7 @@ def outcome_loss(
     Args:
         outcome: the actual outcomes, with shape ``(innings, ball)`` and -1 for padding.
         taught: the teacher's probabilities, with shape ``(innings, ball, outcome)`` and 0 for
-            padding. ``None`` means that there is no teacher.
+            padding; ``None`` without a teacher.
         weight: the weight of the teacher's probabilities in the loss.
     """
     logits = model(batch)
@@ -307,8 +297,7 @@ def outcome_loss(
 
 _ALONE: Final = TrainingLoop()
 InningsWithTeacher = tuple[InningsArrays, NDArray[np.float32] | None]
-"""An innings, and the teacher's probabilities with shape ``(ball, outcome)``. Without a teacher,
-the probabilities are ``None``."""
+"""An innings, and the teacher's probabilities (if any) with shape ``(ball, outcome)``."""
 
 
 class InningsTrainingSet(TrainingSet[FullModel, InningsWithTeacher]):
@@ -358,7 +347,7 @@ def fit(
 
     Args:
         prior: the logarithms of the overall outcome shares, with shape ``(outcome,)``. An untrained
-            model predicts these shares for every ball.
+            model predicts these shares.
         teacher: for each innings of ``train``, probabilities with shape ``(ball, outcome)``.
     """
     tables: Sequence[Floats32 | None] = teacher or [None] * len(train)
@@ -388,8 +377,6 @@ SMALL: Final[Mapping[str, int]] = {"d": 64, "heads": 4, "d_k": 16, "ff": 256, "l
 @dataclass(frozen=True, slots=True)
 class OverHyperparameters(Schedule):
     """The hyperparameters of a training run of the encoder-decoder.
-
-    In training, past balls are hidden at random, because explanations also hide past balls.
 
     Attributes:
         overs: the number of overs per training step.
@@ -459,8 +446,8 @@ def hidden_at_random(
 ) -> Tensor:
     """Return a mask that hides the padding and some randomly chosen past balls.
 
-    ``padded`` is the mask of the padding. For an over, the mask hides no past balls, a random share
-    of the past balls, or all past balls.
+    ``padded`` is the mask of the padding. In each over, no past balls, a random share, or all are
+    hidden.
     """
     rows, balls = padded.shape
     lot = generator.random(rows)
@@ -471,9 +458,7 @@ def hidden_at_random(
 
 _LEAST_VARIANCE: Final = 1e-18
 _SHRINKAGE: Final = 30.0
-"""The number of imaginary balls that are added to each place. The imaginary balls have the average
-effect at the same distance. At a place with few actual balls, the mean effect is shrunk towards
-this average."""
+"""The number of imaginary balls that shrink the moments in `_standardised`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -481,14 +466,14 @@ class HidingEffects:
     """The effects of hiding recent past balls one at a time, for a sample of balls.
 
     Attributes:
-        changes: the effects of hiding each past ball, with shape ``(outcome + 1, ball, past)``. For
-            each outcome, one row has the decrease of the outcome's log-odds. The last row has the
-            divergence in nats.
+        changes: the effects of hiding each past ball, with shape ``(outcome + 1, ball, past)``. The
+            row of an outcome has the decrease of the log-odds. The last row has the divergence in
+            nats.
         places: the place numbers of the past balls, as returned by
             `attnlens.cricket.predictor.predictor.places`. The shape is ``(ball, past)``.
         subjects: the class of each ball's explained outcome, with shape ``(ball,)``.
-        signs: the claimed direction for each ball, with shape ``(ball,)``. The value 1 claims that
-            past balls raise the explained outcome's probability, and -1 claims the opposite.
+        signs: the claimed effect of past balls on the explained outcome's probability: 1 to raise,
+            -1 to lower. The shape is ``(ball,)``.
     """
 
     changes: Floats
@@ -563,10 +548,10 @@ def effect_tables(hidden: HidingEffects) -> tuple[Floats, Floats]:
 
 
 def _standardised(changes: Floats, places_of: Integers) -> tuple[Floats, Floats]:
-    """Standardise each change by the mean and standard deviation of changes at the same place.
+    """Standardise each change by the mean and standard deviation at the ball's place.
 
-    The moments of the changes at a place are shrunk towards the moments at the same distance. The
-    moments at a distance are shrunk towards the moments over all balls.
+    Moments at a place are shrunk towards moments at the distance. Moments at a distance are shrunk
+    towards moments over all balls.
 
     Args:
         changes: the changes, with shape ``(kind, ball, past)``.

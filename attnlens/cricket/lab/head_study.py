@@ -1,30 +1,25 @@
 """Measure what each head does on many balls, and name each head based on the measurements.
 
 A relation, such as "same bowler", links the current ball to some of the past balls. A head is named
-after a relation if the head meets four conditions on a sample of balls from many matches. Every
-condition must hold for the lower end of the 95% interval over resampled matches.
+after a relation if four conditions hold on a sample of balls. Every condition must hold for the
+lower end of the 95% interval over resampled matches.
 
 1. *The head attends to these balls*: the weight on the balls with the relation is at least
   `MIN_LIFT` times the weight under uniform attention.
-2. *Distance does not explain the weight*: the weight is also higher than the weight expected from
-  the head's mean attention at each distance. Condition 2 does not apply to the relation
-  ``recency``.
-3. *The head uses these balls*: hiding these balls from this head alone changes the prediction more
-  than hiding the same number of randomly drawn visible balls.
-4. *The effect matters*: hiding has a noticeable effect on at least the share `_MIN_SHARE_OF_BALLS`
-  of the sample. An effect is noticeable if an outcome's probability changes by at least 0.5 points
-  or the prediction changes by at least 0.0005 nats. A claim about one ball also requires a
-  noticeable effect.
+2. *Distance does not explain the weight*: the weight is higher than expected from the head's mean
+  attention at each distance. This condition does not apply to ``recency``.
+3. *The head uses these balls*: hiding these balls from this head changes the prediction more than
+  hiding equally many random balls.
+4. *The effect matters*: in at least 5% of the sampled balls, hiding has a noticeable effect. A
+  noticeable effect is at least 0.5 points for some outcome, or at least 0.0005 nats.
 
-If several relations meet the conditions, the head is named after the relation that contributes most
-to the head's departure from uniform attention (`attnlens.attention.heads.departure`).
+If several relations meet the conditions, the relation with the largest departure from uniform
+attention gives the name (`attnlens.attention.heads.departure`).
 
-Some heads are restricted to the balls with one relation. Such heads meet conditions 1 to 3 by
-construction. A restricted head is named after the relation if the effect of hiding all these balls
-meets condition 4. If the effect is smaller, the head gets no name.
+Some heads see only the balls with one relation. For such a head, only condition 4 is tested.
 
-The importance of a head is measured by mean ablation: the output of the head is replaced by its
-mean over the sample. Zhang & Nanda (2023) explain why the mean is a better replacement than zero.
+The importance of a head is measured by mean ablation: the head's output is replaced by the mean
+output over the sample (Zhang & Nanda 2023).
 """
 
 from __future__ import annotations
@@ -104,7 +99,6 @@ _MIN_BALLS: Final = 50
 _MIN_SHARE_OF_BALLS: Final = 0.05
 _NATS_DIGITS: Final = 9
 _CONTROL_DRAWS: Final = 2
-"""The number of random control sets with which the balls of a relation are compared."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,7 +112,7 @@ class SampledAttention:
             key)``. The shares of a row sum to 1, or are NaN if the head sees no key.
         self_weight: the attention weight on the current ball itself or on the null key, with shape
             ``(row, head)``.
-        bias_share: the share of the attention logits' variance that comes from built-in biases
+        bias_share: the share of the logits' variance that comes from built-in biases, with shape
             ``(row, head)``.
         visible: whether each key is visible, with shape ``(row, key)``.
         relations: flags for each relation between a key and the query, with shape ``(row, key,
@@ -146,10 +140,9 @@ class RecordedPass:
         gates: the fusion weights, with shape ``(row, source)``.
         means: maps each module path to the mean input of this module over the rows.
         key_shares: for each batch and scale, the share of a key's balls that have a relation, with
-            shape ``(innings, query, key, relation)``. If the relation's balls are hidden, the key
-            loses this share of its weight.
-        key_visible: for each batch and scale, whether the heads can see each key
-            ``(innings, query, key)``.
+            shape ``(innings, query, key, relation)``.
+        key_visible: for each batch and scale, whether each key is visible, with shape ``(innings,
+            query, key)``.
     """
 
     probabilities: Floats
@@ -161,11 +154,7 @@ class RecordedPass:
 
 
 def record_sample(model: FullModel, sample: HeadSample, inputs: Sequence[str]) -> RecordedPass:
-    """Record one pass over the sample.
-
-    Args:
-        inputs: the paths of the modules whose mean input is recorded.
-    """
+    """Record one pass over the sample. ``inputs`` are the module paths in `RecordedPass.means`."""
     tables, gates = [], []
     parts: dict[str, list[SampledAttention]] = {scale: [] for scale in SITES}
     sums: dict[str, Tensor] = {}
@@ -247,10 +236,7 @@ class _ScaleKeys:
 def _scale_keys(
     batch: Batch, entries: Mapping[str, AttentionRecord], longest: int
 ) -> Iterator[tuple[str, _ScaleKeys]]:
-    """Yield every scale and its keys.
-
-    The axis of balls is padded to ``longest`` balls. The added balls are not visible.
-    """
+    """Yield every scale and its keys, padded with invisible balls to ``longest`` balls."""
     sequence = batch["sequence"]
     current, past, visible = sequence["now"], sequence["balls"], sequence["visible"]
     length = visible.shape[-1]
@@ -283,9 +269,9 @@ def relation_rows(looks: SampledAttention, bootstrap: Bootstrap) -> list[list[Js
 
     A share is the fraction of a head's attention that goes to the balls with a relation.
     ``uniform`` is this share under uniform attention, and ``lift`` is the actual share divided by
-    ``uniform``. ``by_distance`` has two figures. The figure ``share`` is the share expected from
-    the head's mean attention at each distance. The figure ``lift`` is the actual share divided by
-    the expected share. `attnlens.attention.heads.departure` defines ``departure_nats``.
+    ``uniform``. ``by_distance`` has the ``share`` expected from the head's mean attention at each
+    distance, and the ``lift`` over this share. `attnlens.attention.heads.departure` defines
+    ``departure_nats``.
     """
     shares = relation_shares(looks.shares, looks.relations)
     at_distance = shares_by_distance(looks.shares, looks.relations, looks.visible, looks.distance)
@@ -315,15 +301,13 @@ def relation_rows(looks: SampledAttention, bootstrap: Bootstrap) -> list[list[Js
 
 
 def beyond_distance(row: Json) -> bool:
-    """Return whether a relation is ``recency``, or gets more attention than distance explains."""
+    """Return whether a relation meets condition 2 of the module."""
     ends = row["by_distance"]["lift"].ci
     return row["relation"] == RELATIONS[RECENCY] or (ends is not None and bool(ends[0] > 1))
 
 
 class HeadStudy:
     """The measurements of a predictor's heads on a sample of balls.
-
-    All measurements use the same sample, and the same recorded pass over the sample.
 
     Args:
         innings: the innings from which balls are sampled, encoded with the ratings before the match
@@ -352,7 +336,7 @@ class HeadStudy:
 
     @cached_property
     def rows(self) -> dict[str, list[list[Json]]]:
-        """For each scale, the result of `relation_rows`, with a row for each head and relation."""
+        """Each scale's result of `relation_rows`."""
         looks = self.recorded.looks
         return {scale: relation_rows(look, self.bootstrap) for scale, look in looks.items()}
 
@@ -370,17 +354,16 @@ class HeadStudy:
     def hiding(self, scale: str, head: int, relation: int | None = None) -> Json:
         """Measure the effect of hiding a relation's balls from one head alone.
 
-        The effect is compared with the effect of hiding random balls. If ``relation`` is ``None``,
-        all balls are hidden and nothing is compared. On the scale ``long``, the keys are overs. The
-        weight of an over is reduced by the share of the over's balls that have the relation. The
-        random control sets assign the same shares to randomly chosen overs.
+        Random control sets hide the same shares of randomly chosen keys. If ``relation`` is
+        ``None``, all balls are hidden, without a control. On the scale ``long``, the keys are
+        overs. An over with half of its balls hidden keeps half of its weight.
 
         Returns:
-            a dict with these members. ``nats`` is the mean effect of hiding the relation's balls.
-            ``control_nats`` is the mean effect of hiding random balls. ``margin_nats`` is the mean
-            difference of the two effects. ``margin_nats`` omits queries for which all visible
-            balls, or none, have the relation. ``matters`` is the share of queries with a noticeable
-            effect. ``supports`` says whether conditions 3 and 4 hold.
+            a dict with these members. ``nats`` is the mean effect. ``control_nats`` is the mean
+            effect of random control sets. ``margin_nats`` is the mean difference, for queries at
+            which only some visible balls have the relation. ``matters`` is the share of queries
+            with a noticeable effect. ``supports`` says whether conditions 3 and 4 hold (without a
+            control: condition 4).
         """
         full = self.recorded.probabilities
         probe = self.model.get_submodule(f"{SITES[scale]}.probe")
@@ -440,7 +423,7 @@ class HeadStudy:
 
         Args:
             path: the path of the attention module.
-            part: the index of the head in this module, counted from 0.
+            part: the index of the head, counted from 0.
             parts: the number of heads in this module.
 
         Returns:
@@ -488,11 +471,10 @@ def redistributed(shares: Floats, visible: Flags, generator: np.random.Generator
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeadName:
-    """A head's name, and the tests that led to the name.
+    """A head's name, and the results of `HeadStudy.hiding` that led to the name.
 
-    For an unrestricted head, ``tests`` has the result of `HeadStudy.hiding` for each tested
-    relation. For a head that is restricted to a relation, ``all_hidden`` has the result of hiding
-    all balls that the head sees.
+    ``tests`` has the result for each tested relation of an unrestricted head. ``all_hidden`` has
+    the result for a restricted head.
     """
 
     earned: str
@@ -514,8 +496,8 @@ def name_heads(
 def name_head(study: HeadStudy, scale: str, head: int, *, thorough: bool = True) -> HeadName:
     """Return the name of one head.
 
-    If ``thorough`` is true, every candidate relation is tested. If ``thorough`` is false, the tests
-    stop at the first relation that passes. The value of ``thorough`` does not change the name.
+    If ``thorough`` is false, the tests stop at the first relation that passes. The name is the
+    same.
     """
     if not len(study.sample) or not study.can_name(scale, head):
         return HeadName(UNSPECIALISED)
@@ -580,11 +562,7 @@ def head_report(held: HeldOut, *, balls: int = 500, seed: int = 5, report: Repor
 
 
 def _head(study: HeadStudy, scale: str, number: int, names: Sequence[HeadName]) -> Json:
-    """Return the figures of one head as JSON values.
-
-    ``sees`` is the relation to which the head is restricted. ``hiding`` is the effect of hiding all
-    balls that the head sees. ``sees`` and ``hiding`` are null for an unrestricted head.
-    """
+    """Return one head's figures. ``sees`` and ``hiding`` are null for an unrestricted head."""
     name, looks = names[number], study.recorded.looks[scale]
     pattern = head_patterns(scale, len(names))[number]
     attention = study.model.get_submodule(SITES[scale])
@@ -651,13 +629,10 @@ def _strongest(study: HeadStudy, looks: SampledAttention, head: int) -> list[Jso
 
 
 _FAVOURED_LIFT: Final = 1.25
-"""A relation is listed for a head if the lower end of the lift's interval is at least this
-value."""
+"""The lower end of a lift's interval must reach this value for a relation to be listed."""
 
 _MIN_BIAS: Final = 0.05
 _MAX_BIASES: Final = 4
-"""The largest number of biases that are listed for a head. Biases are sorted by the absolute
-starting value, and then by the absolute learnt value."""
 
 _HEAD_COLUMNS: Final = (
     Words("head", min_width=7),

@@ -50,11 +50,9 @@ class HeldOut:
     Every match has at least one ball.
 
     Attributes:
-        timeline: the ratings as of each date, or ``None`` if they cannot be computed. Without
-            earlier matches, ratings can be computed only for dates after the last day in the
-            checkpoint's ratings.
-        in_sample: the number of ``matches`` that are inside the training dates.
-        available: maps match ids to matches, for all matches of the sources and of the history.
+        timeline: the ratings as of each date, or ``None`` if the ratings cannot be computed.
+        in_sample: the number of ``matches`` inside the training dates.
+        available: all matches of the sources and of the history, by id.
     """
 
     predictor: TrainedPredictor
@@ -140,22 +138,20 @@ def held_out(
     """Choose the matches on which a trained model is evaluated.
 
     By default, all matches of ``sources`` that ended after the training dates are chosen. Earlier
-    matches of ``sources``, and all matches of ``history``, are used to update the ratings to the
-    date of each match. A match that occurs several times, even under different names, counts once.
+    matches, and all matches of ``history``, update the ratings to each match date. Duplicate
+    matches count once.
 
     Args:
         first: the first day on which an evaluated match may end; by default, the day after the
             training dates.
         last: the last day on which an evaluated match may end.
-        allow_in_sample: whether to accept matches that are inside the training dates, or that are
-            already included in the ratings.
+        allow_in_sample: whether to accept matches from the training dates or the ratings.
         skipped: a list to which the errors of unreadable files are added.
 
     Raises:
         MatchFileError: no match could be read. The error of the first file is raised.
-        InputError: no match is left for evaluation, or a chosen match is inside the training dates.
-            The error is also raised if the ratings already include a chosen match and cannot be
-            recomputed, because no earlier matches are given.
+        InputError: no match is left, or a chosen match is inside the training dates. Also raised if
+            the ratings include a chosen match and cannot be recomputed.
     """
     if first is not None and last is not None and first > last:
         raise InputError(
@@ -215,11 +211,7 @@ _IN_SAMPLE: Final = "accept in-sample matches with --allow-in-sample"
 
 
 def _in_days(match: Match, first: datetime.date | None, last: datetime.date | None) -> bool:
-    """Return whether a match ended between the days ``first`` and ``last``, both included.
-
-    ``None`` means that there is no limit. For a match without a date, the result is true only if
-    both limits are ``None``.
-    """
+    """Return whether a match ended between two days, both included. ``None`` means no limit."""
     day = last_day(match)
     if day is None:
         return first is None and last is None

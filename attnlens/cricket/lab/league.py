@@ -5,16 +5,13 @@ describes the fitted model. Log-odds compare an outcome with a dot ball, and use
 logarithm.
 
 Each player, team and ground has an effect on the outcomes. An effect is a row with one log-odds
-value for each group of outcomes (`GROUPS`). The rows come from a normal distribution with the
-standard deviations and correlations found in real matches. The random numbers depend only on the
-names, so the rows are the same in every match. The rows are scaled so that the standard deviations
-in the league exactly equal the fitted values.
+value for each group of outcomes (`GROUPS`). The rows are drawn from a normal distribution with the
+standard deviations and correlations of real matches. The random numbers depend only on the names,
+so the rows are the same in every match.
 
-Matches can also follow planted rules. A planted rule makes a ball depend on particular past balls.
-The dependence is strong and known. In matches with planted rules, all players, grounds and days are
-alike. The true effect of every past ball on every later ball can thus be computed. The first ball
-that a rule counts adds the strength of the rule to the log-odds of some outcomes. Each further ball
-adds half as much as the ball before it.
+Matches can also follow planted rules. By a planted rule, particular past balls change the log-odds
+of some outcomes. In these matches, all players, grounds and days are alike, and the true effect of
+every past ball is known.
 """
 
 from __future__ import annotations
@@ -49,15 +46,14 @@ RATES: Final = _read("rates.json")
 
 - ``base``: the log-odds of the outcomes in each over.
 - ``second_innings``: the log-odds that are added in a second innings.
-- ``strengths``: for each cause, the effect of one unit on the outcome that the cause changes most.
-- ``directions``: for each cause, the effect on each outcome if the cause's strength were 1.
+- ``strengths``: for each cause, the effect of one unit on the most affected outcome.
+- ``directions``: for each cause, the effect on each outcome at strength 1.
 - ``unit_means``: for each cause and over, the average number of units.
 - ``places``: the effect of each batting position on each of ``groups``.
 - ``spreads``: the standard deviations of the true effects on each group.
 - ``correlations``: the correlations of the true effects on each group.
 
-An outcome class does not determine every detail of a ball, such as the kind of wicket. The other
-constants tell how often each detail occurs.
+The other constants are the frequencies of further details, such as the kind of wicket.
 """
 
 _LEAGUE: Final = _read("league.json")
@@ -75,12 +71,8 @@ VENUES: Final[tuple[tuple[str, str], ...]] = tuple(_LEAGUE["venues"].items())
 
 _SCORING_GROUPS: Final = ("running", "four", "six")
 _SHARED_DAY: Final = 0.8
-"""The share of a day effect's variance that is common to the groups in `_SCORING_GROUPS`.
-
-The fitted effects of single days are too noisy to estimate this share. The share was chosen so that
-simulated matches agree with real matches in two figures: the standard deviation of innings totals,
-and the correlation between the two totals of a match.
-"""
+"""The share of a day effect's variance that is common to `_SCORING_GROUPS`. This share reproduces
+the standard deviation and the correlation of the innings totals in real matches."""
 
 _BOWLERS: Final = 7
 _KEEPER: Final = 3
@@ -88,11 +80,11 @@ _NORMAL: Final = NormalDist()
 
 
 class TeamRates:
-    """A team of eleven players in batting order. The last seven players can bowl.
+    """The players of a team, and their effects on the log-odds of the outcome classes.
 
     Attributes:
-        batting: each batter's effect on the log-odds of the outcome classes, including the effects
-            of the team and of the batting position.
+        batting: each batter's effect, including the effects of the team and of the batting
+            position.
         bowling: each bowler's effect, including the effect of the team.
     """
 
@@ -126,8 +118,8 @@ def identity(name: str) -> str:
 def true_rates() -> dict[tuple[str, str], Row]:
     """Return the effects of all players, teams and grounds. The keys are ``(kind, name)``.
 
-    The kinds ``batter`` and ``bowler`` are for players, ``batting`` and ``bowling`` are for teams,
-    and ``venue`` is for grounds.
+    The kinds are ``batter`` and ``bowler`` for players, ``batting`` and ``bowling`` for teams, and
+    ``venue`` for grounds.
     """
     everyone = [person for players in TEAMS.values() for person in players]
     bowlers = [person for players in TEAMS.values() for person in players[-_BOWLERS:]]
@@ -172,10 +164,7 @@ def by_outcome(row: Row) -> Row:
 def _draw_effects(
     kind: str, names: Collection[str], spreads: Row, correlation: Sequence[Row] | None
 ) -> dict[str, Row]:
-    """Draw a row of effects for each name.
-
-    The rows are scaled so that their standard deviations over the names are exactly ``spreads``.
-    """
+    """Draw a row of effects for each name, with standard deviations of exactly ``spreads``."""
     generators = [Random(int(identity(f"{kind} {name}"), 16)) for name in names]
     rows = np.array([[_normal(rng.random()) for _ in spreads] for rng in generators])
     if correlation is not None:
@@ -204,10 +193,8 @@ PAST_BALLS: Final = (
 """The causes that depend on particular past balls."""
 
 _CHASING: Final = ("chase", "out_of_reach")
-"""The causes that have an effect only in a chase."""
 
 _SCOREBOARD: Final = (*_CHASING, "wickets_down")
-"""The causes that depend only on the state of the innings."""
 
 CAUSES: Final = PAST_BALLS + _SCOREBOARD
 
@@ -222,7 +209,7 @@ _DIRECTIONS: Final = {
 
 
 class Past:
-    """The past balls of an innings, from which the causes for the next ball are computed.
+    """The past balls of an innings, as the causes of the next ball's outcome.
 
     ``target`` is the number of runs that a chase needs to win, or ``None`` in a first innings.
     ``balls`` is the largest number of legal balls in the innings.
@@ -245,10 +232,7 @@ class Past:
         self._free_hit = "noballs" in ball.extras or (self._free_hit and not ball.is_legal)
 
     def units(self, batter: Player, bowler: Player) -> dict[str, float]:
-        """Return the number of units of each cause for the next ball.
-
-        A cause that does not apply has 0 units.
-        """
+        """Return the number of units of each cause for the next ball; 0 without an effect."""
         past, faced = self._past, self._faced[batter]
         spell = self._bowled[bowler][-_WINDOW:]
         wides = sum("wides" in ball.extras for ball in spell)
@@ -287,9 +271,8 @@ def _hits(balls: Iterable[Delivery]) -> float:
 class OutcomeProbabilities:
     """The outcome probabilities of every possible ball in one innings.
 
-    If ``past_counts`` is false, particular past balls have no effect, and only the state of the
-    innings has an effect. ``background`` is the effect of the ground, the day and the innings on
-    the log-odds of each outcome.
+    If ``past_counts`` is false, particular past balls have no effect. ``background`` is the effect
+    of the ground, the day and the innings on the log-odds of each outcome.
     """
 
     def __init__(self, past_counts: bool, background: Row, chasing: bool) -> None:
@@ -358,16 +341,14 @@ class PlantedRule:
     """A rule by which particular past balls change the probabilities of the next ball.
 
     Attributes:
-        event: a function that returns whether a ball has the rule's event, such as a boundary. The
-            rule does not count every ball with the event.
-        counted: a function that returns the positions of the balls that the rule counts. The
-            arguments are the past balls, the batter and the bowler.
-        together: whether the counted balls form one unit. The unit has no effect if any of its
-            balls is hidden.
+        event: returns whether a ball has the rule's event, such as a boundary.
+        counted: returns the positions of the balls that the rule counts, from the past balls, the
+            batter and the bowler.
+        together: whether the counted balls form one unit, without effect if any of the balls is
+            hidden.
         moves: the outcomes whose log-odds the rule changes.
         strength: the change of these log-odds for one unit.
-        ordinary: an average number of units. This number is subtracted from the actual number of
-            units, which keeps innings totals realistic.
+        ordinary: the average number of units, subtracted to keep innings totals realistic.
     """
 
     name: str
@@ -380,7 +361,11 @@ class PlantedRule:
     ordinary: float
 
     def units(self, balls: Collection[int], hidden: Set[int]) -> float:
-        """Return the number of units of the rule. Counted balls that are hidden have no effect."""
+        """Return the number of units of the rule. Hidden balls have no effect.
+
+        The first visible ball adds one unit. Each further ball adds half as much as the ball
+        before. Balls that count ``together`` add one unit in all.
+        """
         n_visible = sum(ball not in hidden for ball in balls)
         if self.together:
             return float(bool(balls) and n_visible == len(balls))
@@ -428,7 +413,7 @@ class RuledBall:
 
     Attributes:
         without_rules: the outcome probabilities that the ball would have without any rule.
-        balls: for each rule, the positions of the past balls that the rule counts. Rules without
+        balls: maps each rule to the positions of the past balls that the rule counts. Rules without
             counted balls are left out.
     """
 
@@ -460,8 +445,8 @@ class RuledBall:
     def effect(self, hidden: Set[int]) -> float:
         """Return the true effect of hiding some past balls, in nats.
 
-        The effect is ``KL(true ‖ true without the balls)``. If none of the balls is planted, the
-        effect is exactly 0.
+        The effect is ``KL(true ‖ true without the balls)``, and exactly 0 if no planted ball is
+        hidden.
         """
         if not hidden & self.planted:
             return 0.0
@@ -483,7 +468,7 @@ def ruled_ball(
 ) -> RuledBall:
     """Return the effect of the rules on the ball that follows ``past``.
 
-    ``without_rules`` has the outcome probabilities that the ball would have without any rule.
+    ``without_rules`` has the outcome probabilities without any rule.
     """
     counted = {rule.name: rule.counted(past, batter, bowler) for rule in rules}
     return RuledBall(

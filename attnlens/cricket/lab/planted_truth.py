@@ -2,22 +2,22 @@
 
 A model is trained on simulated matches that follow the rules of `attnlens.cricket.lab.league`. A
 past ball that a rule counts is called a planted ball. The planted balls and their effects are
-known. Each method gets a score, which tells how well the method finds the planted balls.
+known.
 
 The tests of claims are checked with placebos. A placebo is a list of past balls about which no
-claim should be supported. Placebos are tested in the same way as the lists of balls in an
-explanation. A head's list has the balls to which the head attends most. These are the placebos:
+claim should be supported. Placebos are tested like the lists of balls in an explanation. A head's
+list has the balls to which the head attends most. The placebos are:
 
-- random: randomly drawn balls of the window. The number of balls is the same as in a head's list.
+- random: as many random balls of the window as a head's list has.
 - same distances: each ball of a head's list is replaced by a ball at a similar distance.
 - same bowler, same batter: past balls of the current bowler, or of the current batter.
 - same outcomes: each ball of a head's list is replaced by a ball with the same outcome.
-- another ball: balls at the same distances as in the heads' lists for another ball.
+- another ball: balls at the distances in the heads' lists for another ball.
 - shuffled heads: the lists of heads whose query and key matrices were shuffled.
-- shuffled heads, matched: the lists of only those shuffled heads that have a built-in player bias.
-- shuffled heads, most: one ball, which gets the most attention from all shuffled heads together.
+- shuffled heads, matched: the lists of shuffled heads with a built-in player bias.
+- shuffled heads, most: the ball with the most attention from all shuffled heads together.
 
-An *oracle* list has the balls whose effects are largest relative to the usual effects. Oracle lists
+An *oracle* list has the balls with the largest effects, relative to the usual effects. Oracle lists
 show how often the test supports a true claim.
 """
 
@@ -170,16 +170,14 @@ def point(
     """Measure, for one ball, how well each method separates planted balls from other past balls.
 
     Args:
-        more: the scores of the methods that are fitted on many balls, and of the method ``hiding``.
-            The scores of each method have shape ``(past,)``.
+        more: the scores of each fitted method and of ``hiding``, with shape ``(past,)``.
 
     Returns:
         The area under the ROC curve for each method and column. The column ``all`` covers all past
-        balls, and ``last36`` covers the last 35 past balls. ``same_distance`` is `matched_auc`,
-        which compares balls at similar distances. Each rule has two columns. The column with the
-        rule's name compares the rule's planted balls with the balls that are not planted. The
-        column with the suffix ``_decoys`` compares the rule's planted balls only with decoys. A
-        decoy has the rule's event (such as a dot), but is not planted.
+        balls, and ``last36`` covers the last 35 past balls. ``same_distance`` compares balls at
+        similar distances (`matched_auc`). The column with a rule's name compares the rule's planted
+        balls with balls that are not planted. With the suffix ``_decoys``, these other balls also
+        have the rule's event, such as a dot.
     """
     model, batch = predictor.model, window_batch(innings.arrays, position)
     scores = {
@@ -213,11 +211,7 @@ def replacement_effects(model: FullModel, batch: Batch, past: int) -> Floats:
 
 
 def _columns(innings: RuledInnings, position: int) -> dict[str, tuple[Flags, Flags]]:
-    """For each column of `point`, return two masks with shape ``(past,)``.
-
-    The first mask marks the past balls that are compared. The second mask marks the past balls that
-    a good method finds.
-    """
+    """For each column of `point`, return masks of the compared balls and of the balls to find."""
     truth = innings.ruled[position]
     indices = np.arange(1, position + 1)
     planted = np.isin(indices, list(truth.planted))
@@ -284,8 +278,7 @@ class FirstClaim:
     Attributes:
         planted: whether the most attended past ball is planted.
         effect: the divergence, in nats, between the predictions with and without the past ball.
-        claimed: whether the past ball changes the explained outcome in the direction that the
-            claim states.
+        claimed: whether the explained outcome's probability changes in the claimed direction.
     """
 
     match_id: str
@@ -308,8 +301,7 @@ def lists_and_first_claims(
     """For each ball of a sample, test the lists of `SOURCES` and the first claim.
 
     Args:
-        outcome: as in `gather_evidence`. If ``None``, the explained outcome is chosen for each
-            ball.
+        outcome: as in `gather_evidence`. With ``None``, each ball has its own explained outcome.
     """
     shuffled = replace(predictor, model=with_shuffled_heads(predictor, seed))
     lists: list[TestedList] = []
@@ -344,7 +336,7 @@ def lists_and_first_claims(
 
 
 _LARGE_NATS: Final = 0.005
-"""The smallest effect, in nats, for which a claim about a planted ball should be supported."""
+"""The smallest effect, in nats, at which a true claim should be supported."""
 
 
 def verdict_shares(lists: Sequence[TestedList], firsts: Sequence[FirstClaim], seed: int) -> Json:
@@ -382,7 +374,7 @@ class PlantedPlan:
         tests: the number of simulated matches for the evaluation.
         strength: the factor by which the strengths of `RULES` are multiplied.
         balls: the number of balls on which every method is evaluated.
-        claims: the number of balls whose claims get verdicts; computing verdicts is slow.
+        claims: the number of balls whose claims get verdicts.
         seed: the seed of the first match; each later match has the next seed.
     """
 
@@ -400,13 +392,12 @@ class PlantedPlan:
 
 
 _HIDDEN_BALLS: Final = 200
-"""The number of balls on which the usual effects of hiding a ball are measured."""
 
 FULL: Final = PlantedPlan()
 QUICK: Final = PlantedPlan(
     matches=12, checks=2, tests=4, hidden_dim=12, epochs=2, balls=6, claims=2
 )
-"""A plan that runs every part quickly, but is too small to give meaningful figures."""
+"""A plan for a quick test, too small for meaningful figures."""
 
 
 def planted(plan: PlantedPlan, *, report: Report = silent) -> Json:
@@ -485,7 +476,7 @@ _LOSSES: Final[dict[str, str]] = {
 
 
 def render_planted(data: Mapping[str, Any]) -> str:
-    """Return the result of `planted` as Markdown. Every table has a description above it."""
+    """Return the result of `planted` as Markdown."""
     rules = [name for rule in data["rules"] for name in (rule["name"], f"{rule['name']}_decoys")]
     return render_plain(
         "cricket/planted.md",
@@ -533,13 +524,11 @@ class TestedList:
 
     Attributes:
         ball: the match, innings and position of the ball to which the claim refers.
-        source: the source of the list, which is one of `SOURCES`.
+        source: the source of the list, one of `SOURCES`.
         removed: the positions of the past balls in the list.
         p: the p-value of the claim, without a correction for other claims.
-        verdict: the verdict of the claim, after a correction for all claims that have the same ball
-            and the same source.
-        planted: whether the list contains a planted ball; such a list is not a placebo, because the
-            claim is true.
+        verdict: the verdict, after a correction for all claims of the ball from the same source.
+        planted: whether the list contains a planted ball, and thus is not a placebo.
     """
 
     match_id: str
@@ -594,15 +583,14 @@ def placebos(
     Args:
         reading: the predictor's `Reading` of this ball.
         shuffled: the `Reading` of this ball with the model from `with_shuffled_heads`.
-        back: the heads' lists for another ball. Each past ball is given as a distance from that
-            ball.
+        back: the heads' lists for another ball, as distances from that ball.
     """
     recent = window.past[-RECENT:]
     inside = np.array([ball.index for ball in recent])
     own = lists_of(reading.scales)
 
     def same_kind(indices: Sequence[int], kind_of: Mapping[int, object]) -> tuple[int, ...]:
-        """If possible, replace each ball by a ball of the same kind that is not in the list."""
+        """Replace each ball by an unlisted ball of the same kind, if there is one."""
         chosen: list[int] = []
         for index in indices:
             pool = [
@@ -648,8 +636,7 @@ def tested_lists(
 
     Args:
         shuffled: the predictor with the model from `with_shuffled_heads`.
-        another: the window of another ball, for the placebo ``another ball``; ``None`` leaves this
-            placebo out.
+        another: the window for the placebo ``another ball``, or ``None`` to leave this placebo out.
         outcome: as in `gather_evidence`.
     """
     reading = read_ball(predictor, window)
@@ -699,8 +686,8 @@ class Share(NamedTuple):
     def of(cls, matches: Sequence[str], hits: Sequence[bool], seed: int) -> Share:
         """Return the share of true values in ``hits``, and the share's 95% interval.
 
-        The interval comes from resampled matches. For a share of 0 or 1, resampling does not work,
-        so the one-sided 97.5% interval of a proportion is used, with one trial for each match.
+        The interval comes from resampled matches. A share of 0 or 1 has the one-sided 97.5%
+        interval of a proportion instead, with one trial per match.
         """
         figure = Mean.of([float(hit) for hit in hits], matches, seed)
         ci = figure.ci

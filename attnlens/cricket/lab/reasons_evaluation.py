@@ -1,10 +1,9 @@
 """Measure whether the contributions of reasons are calibrated on held-out balls.
 
 A reason is a group of inputs, such as the bowler's record. The contribution of a reason is the
-reason's effect on the probability of an outcome. Contributions are measured in log-odds. All
-contributions sum to the log-odds of the prediction minus the usual log-odds. The contribution of
-the scoreboard is a difference: the model's log-odds given only the scoreboard, minus the usual
-log-odds. The contributions of all other reasons are Shapley values.
+reason's effect on the log-odds of an outcome. All contributions sum to the log-odds of the
+prediction minus the usual log-odds. The scoreboard's contribution is the log-odds given only the
+scoreboard, minus the usual log-odds. The contributions of other reasons are Shapley values.
 
 The slope of a reason is the coefficient of the reason's contribution in a logistic regression of
 the outcome. All other contributions and the usual log-odds form a fixed offset. A slope of 1 means
@@ -63,9 +62,7 @@ _SCOREBOARD: Final = "scoreboard"
 _COLUMNS: Final = [OUTCOME_INDEX[outcome] for outcome in REASON_OUTCOMES]
 _NEWTON_STEPS: Final = 50
 _GRID_ERRORS, _GRID_POINTS = 6, 121
-"""The slopes of resampled matches are interpolated on a grid around the slope of all matches. The
-first number is the half-width of the grid in standard errors. The second is the number of
-points."""
+"""The half-width (in standard errors) and the number of points of the grid of slopes."""
 
 
 def log_odds_of_each(probabilities: Floats) -> Floats:
@@ -79,9 +76,8 @@ def parts_from_usual(
 ) -> tuple[dict[str, Floats], Floats]:
     """Return the contribution of each group to the log-odds, and the log-odds of the prediction.
 
-    Each group's contribution and the prediction's log-odds have shape ``(11,)``. The contributions
-    sum to the log-odds of the prediction minus the usual log-odds.
-    `attnlens.cricket.explain.claims.contributions_of` has the same groups.
+    All values have shape ``(11,)``. `attnlens.cricket.explain.claims.contributions_of` has the same
+    groups.
     """
     past, names = len(window.past), [name for name in KNOWLEDGE if name != _SCOREBOARD]
 
@@ -153,7 +149,7 @@ def sample_reasons(held: HeldOut, balls: int, seed: int, report: Report = silent
 
 
 _KINDS: Final = (*KINDS[:2], "women's")
-"""The kinds of match that have rows. Women's internationals and women's leagues form one kind."""
+"""Women's internationals and women's leagues form one kind."""
 
 
 def slope_of(
@@ -162,9 +158,7 @@ def slope_of(
     """Return the slope of the outcome on a group's contribution, and the slope's 95% interval.
 
     The logistic regression has one coefficient and no intercept: the log-odds of the outcome are
-    ``odds - part + slope * part``. For the interval, whole matches are resampled. The slope of a
-    resample is the point at which the derivative of the log-likelihood is 0. This point is found by
-    interpolation on a grid.
+    ``odds - part + slope * part``. The interval comes from resampled matches.
 
     Args:
         came: whether the outcome occurred, with shape ``(row,)``.
@@ -258,8 +252,7 @@ def calibration_file(path: str, sha256: str) -> Json:
     """Read the calibration file to which slopes will be added.
 
     Raises:
-        InputError: ``path`` is not a calibration file. The error is also raised if the digest of
-            the calibrated checkpoint differs from the argument ``sha256``.
+        InputError: ``path`` is not the calibration file of a checkpoint with the digest ``sha256``.
     """
     try:
         table: Json = json.loads(Path(path).read_bytes())

@@ -33,9 +33,7 @@ BEFORE: Final = RECENT + 1
 
 _INNINGS_PER_BATCH: Final = 32
 _BALLS_PER_INNINGS: Final = 2
-"""The average number of balls that are sampled from an innings. The number is small, because balls
-from other innings add more information than further balls from the same innings.
-"""
+"""The average number of balls from an innings. Further innings add more information."""
 
 _ROWS_PER_BATCH: Final = 40
 
@@ -55,12 +53,10 @@ def sample(
 ) -> list[tuple[int, int]]:
     """Sample balls with equal probability.
 
-    A ball can be sampled if the ball has at least ``before`` earlier balls, and ``fits`` returns
-    true.
+    A sampled ball has at least ``before`` earlier balls, and satisfies ``fits``.
 
     Returns:
-        For each ball, an index into ``innings`` and the position of the ball in that innings. Both
-        count from 0.
+        For each ball, an index into ``innings`` and the ball's position, both counted from 0.
     """
     fitting = [
         (row, position)
@@ -76,9 +72,9 @@ def sample(
 def sample_balls(innings: Sequence[E], balls: int, seed: int) -> list[tuple[E, list[int]]]:
     """Sample balls that have at least `BEFORE` balls before them.
 
-    Return each chosen innings with the positions of its chosen balls. If there are enough innings,
-    about `_BALLS_PER_INNINGS` balls are drawn from each chosen innings. No ball is drawn twice. If
-    fewer than ``balls`` balls are available, all available balls are returned.
+    Return each chosen innings with the positions of about `_BALLS_PER_INNINGS` balls. If there are
+    too few innings, more balls per innings are returned. If there are fewer than ``balls`` balls,
+    all balls are returned.
     """
     generator = np.random.default_rng(seed)
     long_enough = [encoded for encoded in innings if len(encoded.arrays) > BEFORE]
@@ -99,7 +95,7 @@ def sample_balls(innings: Sequence[E], balls: int, seed: int) -> list[tuple[E, l
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeadSample:
-    """Batches of innings. The queries of an innings are its sampled balls. A row is a sampled ball.
+    """Batches of innings. The queries of an innings are the sampled balls. A row is a sampled ball.
 
     Attributes:
         sampled: for each batch, a mask with shape ``(innings, query)``. The mask is true for
@@ -152,7 +148,7 @@ def of_each(value: Any, rows: Tensor) -> Any:
 
 
 def encoded_past(model: FullModel, sample: HeadSample) -> list[tuple[Tensor, Tensor]]:
-    """Encode the past balls of each batch. Interventions on heads do not change the vectors.
+    """Encode the past balls of each batch.
 
     Returns:
         For each batch, two tensors. The vectors of balls have shape ``(innings, ball,

@@ -1,7 +1,6 @@
 """Simulate T20 matches of an invented league. Each match is determined by a seed.
 
-The outcome of every delivery is drawn from probabilities. ``docs/predictor.md`` has the equations.
-Matches can also follow planted rules, whose true effects are known.
+``docs/predictor.md`` has the equations. Matches can also follow planted rules.
 """
 
 from __future__ import annotations
@@ -166,15 +165,13 @@ def simulate_match(seed: int) -> Match:
 def simulate(seed: int, *, rules: tuple[PlantedRule, ...] = ()) -> Simulated:
     """Play one T20 match of the invented league. The same seed gives the same match.
 
-    The players of the league and their abilities are the same for every seed. The match of each
-    seed is dated one day after the match of the previous seed. The dates start again after 700
-    seeds. If a match is tied, super overs decide it.
+    All seeds have the same players, with the same abilities. The matches of successive seeds are
+    one day apart. The dates start again after 700 seeds. If a match is tied, super overs decide it.
 
     Args:
         seed: a number that is at least 0.
-        rules: the planted rules, which `attnlens.cricket.lab.league` describes. If rules are given,
-            all players, grounds and days are alike, and past balls have an effect only through the
-            rules.
+        rules: the planted rules (`attnlens.cricket.lab.league`). With rules, all players, grounds
+            and days are alike, and past balls have an effect only through the rules.
     """
     rng = Random(seed)
     shuffled = sorted(league.TEAMS, key=lambda _: rng.random())
@@ -343,19 +340,17 @@ def save_simulated(
     """Simulate matches and write them to a file.
 
     A .csv or .json file can have only one match. With .csv, a second file ``<stem>_info.csv`` is
-    written in the same folder. A .zip archive can have any number of matches. The file has a
-    temporary name until all matches are written.
+    written in the same folder. A .zip archive can have any number of matches.
 
     Args:
         seeds: the seeds of the matches. Each seed is at least 0.
-        file_format: ``csv2`` or ``json``. The default depends on the suffix of ``out``, and is
-            ``csv2`` for a .zip archive.
-        report: a function that is called after each match with the number of matches so far.
+        file_format: ``csv2`` or ``json``. The default follows from the suffix of ``out``, and is
+            ``csv2`` for .zip.
+        report: called after each match with the number of matches so far.
 
     Raises:
         InputError: ``out`` cannot be written, has an unknown suffix, or has a suffix that does not
-            fit ``file_format``. The error is also raised if several matches were requested for a
-            .csv or .json file.
+            fit ``file_format``. Also raised for several matches in a .csv or .json file.
     """
     path = Path(out)
     suffix = path.suffix.lower()
@@ -386,7 +381,7 @@ def save_simulated(
 
 
 def _member(name: str) -> zipfile.ZipInfo:
-    """Return a zip member with a fixed time, so that the same matches give the same bytes."""
+    """Return a zip member with a fixed time, so that equal matches give equal bytes."""
     member = zipfile.ZipInfo(name, _FIRST_DAY_OF_ZIP)
     member.compress_type = zipfile.ZIP_DEFLATED
     member.external_attr = 0o644 << 16
@@ -416,9 +411,8 @@ def write_match(
     """Write a match in a format of Cricsheet: JSON 1.1.0 or CSV2 2.3.0.
 
     The format is JSON if ``path`` ends in .json, and CSV2 otherwise. With CSV2, a second file
-    ``<stem>_info.csv`` is written in the same folder, before the file with the balls. Each file is
-    written under a temporary name and then renamed, so that a reader never sees an incomplete
-    match. A JSON file has no match id, so readers use the stem of the file name as the match id.
+    ``<stem>_info.csv`` is written in the same folder, before the file with the balls. A reader
+    never sees an incomplete file. In JSON, the stem of the file name is the match id.
 
     Args:
         elevens: the eleven players of each team. By default, only the players who batted or bowled

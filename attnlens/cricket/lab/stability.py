@@ -1,10 +1,9 @@
 """Measure how often an explanation stays the same after a change that should not matter.
 
-Each sampled ball is explained without any change, and again after each change to the match. If
-another checkpoint is given, the ball is also explained with the other checkpoint. Three results are
-compared: the explained outcome, the top ball, and the verdict of each kind of claim about the whole
-model. The top ball is the past ball with the largest effect on the log-odds of the explained
-outcome.
+Each sampled ball is explained without any change, and again after each change to the match. An
+explanation by another checkpoint can also be compared. Three results are compared: the explained
+outcome, the top ball, and the verdicts of claims about the whole model. The top ball is the past
+ball with the largest effect on the log-odds of the explained outcome.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ def swapped_sides(match: Match) -> Match:
 
 
 def without_ids(match: Match) -> Match:
-    """Return the match without the ids of players. Only the names of the players remain."""
+    """Return the match without the ids of players."""
 
     def anonymous(ball: Delivery) -> Delivery:
         wickets = (
@@ -66,10 +65,7 @@ def without_ids(match: Match) -> Match:
 
 
 def without_first_over(match: Match) -> Match:
-    """Return the match without the first over of each innings.
-
-    The other balls keep their scoreboards.
-    """
+    """Return the match without each innings' first over. The other balls keep their scoreboards."""
 
     def later(side: Innings) -> tuple[Delivery, ...]:
         first = side.deliveries[0].over if side.deliveries else 0
@@ -96,7 +92,6 @@ CHANGES: Final[Mapping[str, Callable[[Match], Match]]] = {
 
 
 _FIGURES: Final = {"subject": "subject", "top_ball": "top ball", "verdicts": "verdicts"}
-"""The results that are compared, and their names in the output."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,10 +107,7 @@ class Findings:
 
 
 def findings(predictor: TrainedPredictor, window: BallWindow, *, verdicts: bool) -> Findings:
-    """Compute the `Findings` of one explanation.
-
-    If ``verdicts`` is true, the verdicts of claims are also computed, which is slow.
-    """
+    """Compute the `Findings` of one explanation. Computing ``verdicts`` is slow."""
     past = len(window.past)
     removed = remove_each(partial(under_masks, predictor.model, window.batch), past)
     subject, _ = subject_of(window, removed.full)
@@ -163,11 +155,9 @@ def stability(
     """Return the JSON result of ``attnlens lab faithfulness --stability``.
 
     Args:
-        against: the same matches with another checkpoint. The explanations by the other checkpoint
-            are also compared.
+        against: the same matches with another checkpoint.
         balls: the sample size; only balls with at least 36 balls before them are sampled.
-        claims: the number of sampled balls whose verdicts are also compared. Verdicts are the
-            slowest part.
+        claims: the number of sampled balls whose verdicts are also compared.
 
     Raises:
         InputError: no ball has 36 balls before it.

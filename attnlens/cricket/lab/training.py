@@ -55,7 +55,6 @@ from attnlens.errors import InputError
 
 _VALIDATION_SHARE = 0.1
 _MAX_NAMED_MATCHES: Final = 8
-"""The largest number of skipped matches that a report names."""
 
 _NO_VALIDATION = (
     "give the same day to --train-until and --validate-until to train without validation"
@@ -64,7 +63,7 @@ _NO_VALIDATION = (
 R = TypeVar("R", bound=Schedule)
 KINDS: Final = ("int", "float")
 _FIXED: Final = ("outcomes", "happened", "features", "context", "tokens")
-"""Users cannot set these sizes, because the model's features and tokens determine the sizes."""
+"""Users cannot set these sizes, which follow from the features and tokens."""
 
 _MAX_SIZE: Final = 4096
 _MAX_VALUE: Final = 1e9
@@ -110,7 +109,7 @@ def recipe_and_sizes(
 
     Args:
         words: the settings, such as ``learning_rate=0.001`` or ``heads.medium=8``.
-        overrides: a dict of further settings, which take precedence over ``words``.
+        overrides: further settings, which override ``words``.
 
     Raises:
         InputError: a name is not a setting, or a value is invalid.
@@ -167,8 +166,8 @@ class TrainingPlan:
             encoder-decoder.
         teacher: ``boosted_trees``, or ``None`` for no teacher; only the predictor of balls can have
             a teacher.
-        head_balls: the sample size for naming the predictor's heads. The sample for the effects of
-            hiding a ball is three times as large.
+        head_balls: the sample size for naming the predictor's heads. For effects of hiding a ball,
+            the sample is three times as large.
     """
 
     train_until: datetime.date | None = None
@@ -321,10 +320,7 @@ def _begun(
     recipe: Schedule,
     loop: TrainingLoop,
 ) -> tuple[DateSplit, TrainingLoop, BaseModel]:
-    """Read and split the matches, and fit the model that predicts from the scoreboard alone.
-
-    In the returned loop, ``mark`` is a hash of the run's data.
-    """
+    """Read and split the matches, and fit the scoreboard model. ``mark`` becomes a data hash."""
     split = split_matches(read_dated(sources, loop.report), plan, sources[0])
     played = [
         (
@@ -346,12 +342,11 @@ def _begun(
 def split_matches(matches: Sequence[Match], plan: TrainingPlan, source: str) -> DateSplit:
     """Split matches by date into training and validation.
 
-    If a last day in the plan is later than the last match, that day is replaced by the day of the
-    last match. The checkpoint's card then states the correct day.
+    A day in the plan after the last match is replaced by the day of the last match.
 
     Raises:
-        InputError: the days of the plan are in the wrong order, or there are no matches for
-            training, or no matches for validation.
+        InputError: the plan's days are in the wrong order, or leave no matches for training or
+            validation.
     """
     days = sorted({max(match.dates) for match in matches})
     first, last = plan.train_until, plan.validate_until or days[-1]
@@ -426,7 +421,6 @@ def _report_written(out: str | os.PathLike[str], report: Report) -> None:
 def use_threads(count: int | None, among: int) -> None:
     """Set the number of torch's threads.
 
-    By default, a process uses as many threads as the machine's cores divided by ``among``, which is
-    the number of processes.
+    The default is the number of cores divided by the number of processes (``among``).
     """
     torch.set_num_threads(count or max(1, (os.cpu_count() or 1) // among))

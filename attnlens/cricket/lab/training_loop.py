@@ -25,8 +25,7 @@ from attnlens.files import Floats32, written_beside
 _CPU: Final = torch.device("cpu")
 
 _LONGEST_WAIT: Final = datetime.timedelta(hours=12)
-"""The longest time that processes wait for the first process, which fits the teacher and names the
-heads."""
+"""The longest wait for the first process, which fits the teacher and names the heads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,8 +139,7 @@ M = TypeVar("M", bound=nn.Module)
 T = TypeVar("T")
 ParameterGroup: TypeAlias = dict[str, list[nn.Parameter] | float]
 Epoch = dict[str, float]
-"""The figures of an epoch. ``epoch`` counts the epochs from 1, and ``train`` is the mean training
-loss. If there is validation, ``validation`` is the mean validation loss."""
+"""The number of the epoch, from 1, and the mean losses ``train`` and ``validation`` (if any)."""
 
 _DAMAGE: Final = (
     *(pickle.UnpicklingError, EOFError, OSError, RuntimeError),
@@ -150,7 +148,6 @@ _DAMAGE: Final = (
 """The errors that torch raises for a file that is damaged, or is not a saved state."""
 
 _PARTS: Final = ("model", "best_model", "optimiser", "schedule")
-"""The attributes of `RunState` that have a ``state_dict``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,13 +155,11 @@ class Schedule:
     """The hyperparameters that all models have.
 
     Attributes:
-        warm_up: the number of steps in which the learning rate rises. In later steps, the learning
-            rate falls along a cosine.
+        warm_up: the number of steps in which the learning rate rises, before a cosine decay.
         final: the learning rate of the last step, as a share of ``learning_rate``.
-        clip: the largest norm of the gradient; a larger gradient is scaled down to this norm.
+        clip: the largest norm of the gradient.
         average: the decay of the moving average of the weights.
-        patience: the run stops after this number of epochs without a decrease of the lowest
-            validation loss.
+        patience: the run stops after this number of epochs without a lower validation loss.
     """
 
     epochs: int = 8
@@ -183,10 +178,9 @@ class TrainingLoop:
     """The state file, the progress reports and the processes of a run.
 
     Attributes:
-        state: the path of the file from which the run can be resumed; ``None`` if no state is
-            saved.
+        state: the path of the saved state, or ``None`` if no state is saved.
         mark: a hash of the run's matches, sizes and teacher.
-        report: a function that is called with progress messages.
+        report: called with progress messages.
         among: the processes of the run.
     """
 
@@ -199,16 +193,15 @@ class TrainingLoop:
 class TrainingSet(ABC, Generic[M, T]):
     """The data of a training run, and the loss of a batch.
 
-    The data are rows, such as innings. A row consists of units, such as balls, over which the loss
-    is averaged.
+    The data are rows, such as innings. The loss is averaged over the units of the rows, such as
+    balls.
 
     Attributes:
         train: the rows for training.
         check: the rows for validation; empty if there is no validation.
         at_once: the number of rows in a training step.
         checked_at_once: the number of rows in a forward pass of the validation.
-        noise: the largest random number that is added to a row's length before the rows are sorted
-            by length.
+        noise: the largest random number added to a row's length before sorting.
         unit: the name of the units.
     """
 
@@ -242,10 +235,7 @@ class TrainingSet(ABC, Generic[M, T]):
         """
 
     def batches(self, generator: np.random.Generator) -> list[list[int]]:
-        """Return batches of indices of training rows. Rows of a batch have similar lengths.
-
-        The batches are in random order.
-        """
+        """Return batches, in random order, of the indices of rows with similar lengths."""
         lengths = np.array([self.length(row) for row in self.train])
         order = np.argsort(lengths + self.noise * generator.random(len(lengths)))
         starts = range(0, len(order), self.at_once)
@@ -322,7 +312,7 @@ class RunState(Generic[M]):
     Attributes:
         model: the model after the last training step.
         average: the moving average of the weights.
-        best_model: the model with the averaged weights that have had the lowest loss so far.
+        best_model: the model with the best averaged weights so far.
         best: the loss of ``best_model``, in nats per unit.
         seconds: the training time so far, including the time before the run was resumed.
     """
@@ -360,10 +350,7 @@ class RunState(Generic[M]):
         return len(losses) - 1 - losses.index(min(losses)) if losses else 0
 
     def save(self, path: Path, recipe: Schedule, mark: str) -> None:
-        """Write the state of the run to a file.
-
-        The file is replaced atomically, so that the run can be resumed even after a power cut.
-        """
+        """Write the state of the run to a file, which is replaced atomically."""
         # Python opens the file, because torch does not report why a path cannot be written.
         with written_beside(path, lasting=True) as part, part.open("wb") as file:
             torch.save(
@@ -398,8 +385,8 @@ def saved_run(path: Path, recipe: Schedule, mark: str) -> dict[str, Any]:
     """Read the saved state of a run.
 
     Raises:
-        CheckpointError: the file is not the saved state of a run. The error is also raised if the
-            saved run has different hyperparameters or a different mark.
+        CheckpointError: the file is not the state of a run with these hyperparameters and this
+            mark.
     """
     try:
         saved = dict(torch.load(path, map_location="cpu", weights_only=True))
@@ -428,18 +415,15 @@ def run_training(
 ) -> TrainedModel[M]:
     """Train a model.
 
-    ``make`` returns a model with new weights, initialised with the seed in ``recipe``. With
-    validation rows, the weights of the epoch with the lowest validation loss are kept, and the run
-    stops after `Schedule.patience` epochs without a lower loss. Without validation rows, the
-    weights of the last epoch are kept.
+    ``make`` returns a model with new weights. The weights of the epoch with the lowest validation
+    loss are kept. Without validation rows, the weights of the last epoch are kept.
 
-    If the loop has a state file, the state is saved to this file after every epoch. If the file
-    exists at the start, the run is resumed. A resumed run gives the same weights as an
-    uninterrupted run with the same seed, machine and number of threads.
+    The state is saved to the loop's state file after every epoch. If the file exists, the run is
+    resumed. A resumed run gives the same weights as an uninterrupted run with the same seed,
+    machine and number of threads.
 
     Raises:
-        CheckpointError: the state file is from a run with different hyperparameters or a different
-            mark.
+        CheckpointError: as in `saved_run`.
         InputError: the loss became infinite or NaN.
     """
     state, report, among = loop.state, loop.report, loop.among

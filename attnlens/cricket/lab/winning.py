@@ -121,10 +121,7 @@ def win_rows(contests: Iterable[tuple[Match, Innings, Contest]]) -> WinRows:
 def fit_win(
     rows: WinRows, last_over: Floats | None = None, *, report: Report = silent
 ) -> WinModel | None:
-    """Fit the win model on all rows.
-
-    If the rows lack first innings or chases, the result is ``None``.
-    """
+    """Fit the win model, or return ``None`` if first innings or chases are missing."""
     second = rows["chase"] > 0 if rows else np.zeros(0, bool)
     if second.all() or not second.any():
         return None
@@ -175,7 +172,7 @@ def refit_win(
     until: datetime.date,
     report: Report = silent,
 ) -> TrainedPredictor:
-    """Refit the win model on the matches up to a day, and return the predictor with this model.
+    """Return the predictor with a win model that was fitted on the matches up to a day.
 
     Raises:
         InputError: the matches with a winner or a tie lack first innings or chases.
@@ -205,11 +202,7 @@ def _in_parts(make: Callable[..., Floats], columns: Sequence[Floats]) -> Floats3
 
 
 def _fit_logistic(features: Floats32, won: Floats, counts: Floats, n_rising: int) -> Floats:
-    """Fit a logistic model and return its weights. The first ``n_rising`` weights are at least 0.
-
-    The fit uses Newton's method with a ridge penalty. The features are divided by their standard
-    deviations first. Each step solves a quadratic programme.
-    """
+    """Fit a logistic model, whose first ``n_rising`` weights are at least 0."""
     scale = features.std(0)
     scale[scale == 0] = 1
     features = features / scale
@@ -251,7 +244,6 @@ _IPL: Final = "Indian Premier League"
 _SLOPE_DRAWS: Final = 200
 _SLOPE_STEPS: Final = 15
 _MIN_CHASES: Final = 20
-"""The smallest number of chases from which a slope is computed."""
 
 
 MatchRows = dict[str, NDArray[Any]]
@@ -259,15 +251,14 @@ MatchRows = dict[str, NDArray[Any]]
 
 - ``kind``: the kind of match.
 - ``jump``: the change of the win probability from the end of the first innings to the start of the
-  chase. ``jump`` is NaN if the target was revised. ``jump`` is also NaN if one of the innings has
-  no win probability.
+  chase. NaN if the target was revised, or if an innings has no win probability.
 - ``moves``: the absolute change of the win probability from the end of a ball to the start of the
   next ball, summed over both innings.
 """
 
 
 def kind_of(match: Match) -> str:
-    """Return the kind of a match, for use as the name of a table row."""
+    """Return the kind of a match, as the name of a table row."""
     if competition_of(match) == _IPL:
         return "IPL"
     names = {0: KINDS[0], 1: "other leagues"}
@@ -280,9 +271,8 @@ def evaluate_states(held: HeldOut, report: Report = silent) -> tuple[WinRows, Ma
     Returns:
         The states before every ball, and the matches. Only evaluated matches that have a winner or
         a tie are included. The states have all columns of `WinRows`, and two further columns.
-        ``probability`` is the win probability of the batting side. ``in_range`` is 1 if the total
-        of a first innings was in the projected range, 0 if the total was outside, and NaN in a
-        chase.
+        ``probability`` is the win probability of the batting side. ``in_range`` is 1 if the
+        projected range contained the first innings' total, 0 if not, and NaN in a chase.
 
     Raises:
         InputError: the checkpoint has no win model, or no evaluated match has a winner or a tie.
@@ -378,16 +368,14 @@ def state_models(
 ) -> tuple[dict[str, Floats], dict[str, str]]:
     """Return win probabilities for ``test`` from baselines that use only the state of the match.
 
-    The baselines do not use the sides or the competition. The baselines are fitted on the
-    predictor's training matches, separately for first innings and chases.
+    The baselines are fitted on the predictor's training matches, separately for first innings and
+    chases.
 
     Args:
         names: the names of the baselines: ``logistic``, ``boosted_trees``, or both.
 
     Returns:
-        Two dicts. The first dict maps the name of each fitted baseline to the predicted
-        probabilities. The second dict maps the name of each other baseline to the reason why the
-        baseline could not be fitted.
+        Two dicts: the probabilities by each fitted baseline, and the reason for each failed fit.
     """
     train_ids = match_ids(held, None, last_weights_day(held))
     reason = why_not(held, train_ids)

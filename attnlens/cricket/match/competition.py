@@ -1,8 +1,7 @@
 """The competition and the category of a match, and the number of balls that a side may face.
 
-A league has the same name in every season, but each international series has its own name.
-Therefore, all men's internationals form one competition, and all women's internationals form a
-second competition.
+Each league is one competition. All men's internationals form one competition, and all women's
+internationals form another.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ INTERNATIONALS: Final = "internationals"
 BALLS_PER_OVER_OF_THE_HUNDRED: Final = 5
 ALL_OUT: Final = 10
 BOWLERS_SHARE: Final = 5
-"""A bowler may bowl at most one fifth of the overs of an innings."""
+"""A bowler may bowl at most one fifth of an innings."""
 
 MENS_COMPETITIONS: Final = frozenset({
     "Bangladesh Premier League", "Big Bash League", "Caribbean Premier League",
@@ -24,7 +23,7 @@ MENS_COMPETITIONS: Final = frozenset({
     "Nepal Premier League", "Pakistan Super League", "Ram Slam T20 Challenge", "SA20",
     "Syed Mushtaq Ali Trophy", "Vitality Blast",
 })  # fmt: skip
-"""Men's club leagues. The set contains no name of a women's league."""
+"""Men's club leagues. No women's league has one of these names."""
 
 KIND_SIZE: Final = 3
 """The number of flags that `kind_of_cricket` returns."""
@@ -39,19 +38,13 @@ def competition_of(match: Match) -> str:
 
 
 def event_of(match: Match) -> str:
-    """Return the name of the tournament or series in the file, or an empty string if there is none.
-
-    For women's cricket, " (women)" is added to the name.
-    """
+    """Return the event's name, or an empty string. A women's event gets the suffix " (women)"."""
     name = str(match.event.get("name", "")).strip()
     return f"{name} (women)" if name and match.gender == "female" else name
 
 
 def team_key(match: Match, team: str) -> str:
-    """Return the team's name, with " (women)" added for women's cricket.
-
-    Without the suffix, the men's team and the women's team of India would have the same key.
-    """
+    """Return the team's name, with " (women)" added for women's cricket."""
     return f"{team} (women)" if match.gender == "female" else team
 
 
@@ -61,12 +54,12 @@ def venue_key(match: Match) -> str:
 
 
 def era_of(match: Match) -> str:
-    """Return the match's gender. The ratings have a level of scoring for each gender."""
+    """Return the match's gender, or ``male`` if the file states no gender."""
     return match.gender or "male"
 
 
 def kind_of_cricket(match: Match) -> tuple[float, float, float]:
-    """Return three flags (0 or 1): whether women play, clubs play, and an over has five balls."""
+    """Return three flags, each 0 or 1: women play, clubs play, an over has five balls."""
     club = not competition_of(match).startswith(INTERNATIONALS)
     return (
         float(match.gender == "female"),
@@ -81,10 +74,10 @@ KINDS: Final = (
     "women's internationals",
     "women's leagues",
 )
-"""The categories of matches, in the order of the numbers that `table_of` returns."""
+"""The categories of matches. `table_of` returns the index of a category."""
 
 TABLES: Final = len(KINDS)
-"""The number of categories of matches. Each category has its own table of outcomes."""
+"""The number of outcome tables. Each category of matches has one table."""
 
 
 def table_of(match: Match) -> int:
@@ -103,10 +96,10 @@ _SUPER_OVER_BALLS: Final = 6
 
 
 def powerplay_share(balls_per_over: int) -> float:
-    """Return the length of the powerplay as a fraction of the innings.
+    """Return the powerplay's share of an innings: 0.25 in The Hundred, otherwise 0.3.
 
-    The fraction is 0.25 in The Hundred, and 0.3 in other matches. Reference: clause 28 of the
-    playing conditions of T20 Internationals (ICC) and of The Hundred (ECB).
+    Reference: clause 28 of the playing conditions of T20 Internationals (ICC) and The Hundred
+    (ECB).
     """
     return 0.25 if balls_per_over == BALLS_PER_OVER_OF_THE_HUNDRED else 0.3
 
@@ -126,14 +119,7 @@ def quota_of(match: Match, innings: Innings) -> int | None:
 
 
 def _shortened(match: Match, innings: Innings, quota: int) -> int | None:
-    """Return the length in legal balls of a first innings that was shortened before play began.
-
-    Return ``None`` for every other innings.
-
-    A first innings counts as shortened only if the chase was shorter than usual. The target must
-    also be one run more than the total of the first innings, or the powerplay of the first innings
-    must have been shorter than usual.
-    """
+    """Return the legal balls of a first innings shortened before play, otherwise ``None``."""
     chase = next((side for side in match.innings if side.number == 2), None)
     length = quota if chase is None else chase.target_balls or quota
     if innings.number != 1 or chase is None or length >= quota or not innings.deliveries:
@@ -149,16 +135,15 @@ def _shortened(match: Match, innings: Innings, quota: int) -> int | None:
 
 
 PHASES: Final = ("powerplay", "middle", "death")
-"""The phases of an innings, in the order of the numbers that `phase_of` returns."""
+"""The phases of an innings. `phase_of` returns the index of a phase."""
 
 
 def phase_of(legal_balls: int, quota: int | None) -> int:
     """Return the phase of a ball for ratings and encoders: 0, 1 or 2.
 
-    In an innings of 120 balls, the phases are the first 36, the next 54 and the last 30 balls. A
-    shorter or longer innings is divided in the same proportions. If the number of balls is
-    unlimited, every ball is in the middle phase. Pages use another function, which reads the
-    powerplays from the file: `attnlens.cricket.match.ledger.phase_before`.
+    The first 30% of the innings is phase 0, and the last 25% is phase 2. If the number of balls is
+    unlimited, every ball is in phase 1. `attnlens.cricket.match.ledger.phase_before` also uses the
+    powerplays in the file.
     """
     if not quota:
         return 1

@@ -1,10 +1,7 @@
 """Find impossible or implausible events among the balls of a match.
 
-A well-formed file can still describe a match that was never played. Each rule is one small
-function. Each violation of a rule is added to the match's notes. If a violation makes every
-analysis of the match wrong, the match is refused. `reconcile` also compares the balls with the
-facts that the file states. Each field of the file is checked by one function, which is called a
-witness. Fields in `NO_CLAIM` are not checked.
+Each violation of a rule is added to the match's notes. Some violations cause the match to be
+refused. `reconcile` also compares the balls with the facts in the file.
 """
 
 from __future__ import annotations
@@ -46,9 +43,7 @@ _UNKNOWN = UNKNOWN_PLAYER.name
 _MAX_DOUBTS_A_RULE = 5
 _SUPER_OVER_WICKETS = 2
 _NEARLY_ALL_OUT = 8
-"""If at least this many batters are out, the innings may have ended because the remaining batters
-were injured or absent.
-"""
+"""From this number of wickets on, the remaining batters may be injured or absent."""
 
 _FREE_HITS_SINCE = datetime.date(2016, 1, 1)
 """Since this day, a no-ball that costs one run gives a free hit in limited-overs matches."""
@@ -59,22 +54,17 @@ _OFF_AN_EXTRA: Final = (
     ("wides", "wide", NOT_THE_BOWLERS | {"stumped", "hit wicket"}),
     ("noballs", "no-ball", NOT_THE_BOWLERS),
 )
-"""The possible dismissals off a wide, and the possible dismissals off a no-ball."""
+"""The possible dismissals off a wide, and off a no-ball."""
 
 _ELEVEN: Final = 11
-"""The usual size of a squad.
-
-A larger squad may include substitutes, as in leagues with impact players.
-"""
+"""The usual size of a squad. A larger squad may include substitutes."""
 
 _HANDLED: Final = "handled the ball"
 _LAST_HANDLED: Final = datetime.date(2017, 10, 1)
-"""The first day on which the dismissal "handled the ball" no longer existed. Since the Laws of
-2017, this dismissal is a case of "obstructing the field".
-"""
+"""Since this day, "handled the ball" is a case of "obstructing the field" (Laws of 2017)."""
 
 _FROM_ANYWHERE = frozenset({"timed out", "retired out", "retired hurt", "retired not out"})
-"""The dismissals that are possible for a player who is not at the crease."""
+"""The possible dismissals of a player who is not at the crease."""
 
 _FIELDERS: Final[dict[str, range]] = {
     "caught": range(1, 2), "stumped": range(1, 2), "run out": range(10),
@@ -86,10 +76,7 @@ _REVIEW_DECISIONS = frozenset({"upheld", "struck down", "technical failure"})
 
 
 class Finding(NamedTuple):
-    """A violation of a rule, and its location.
-
-    If the rule is about one innings, `doubts_of` sets ``innings``.
-    """
+    """A violation of a rule, and its location in the match."""
 
     problem: str
     ball: Delivery | None = None
@@ -104,8 +91,7 @@ class BallRule(NamedTuple):
     Attributes:
         kind: the name of the rule in JSON.
         refused: whether a match that violates the rule is refused.
-        of_innings: whether ``find`` is called once for each innings, with the scan of the innings
-            as the second argument.
+        of_innings: whether ``find`` takes the scan of one innings as second argument.
         find: a function that yields every violation of the rule.
     """
 
@@ -253,7 +239,6 @@ def _fielders(case: Case, scan: InningsScan) -> Iterator[Finding]:
 
 
 def _cannot_field(case: Case, scan: InningsScan, ball: Delivery, kind: str, name: str) -> str:
-    """Return the reason why a player cannot have been the fielder, or an empty string."""
     batting = case.squads.get(scan.innings.batting_team, frozenset())
     fielding = case.squads.get(scan.innings.bowling_team, frozenset())
     if (kind == "caught and bowled") != (name == ball.bowler.name) and kind != "run out":
@@ -613,17 +598,14 @@ BALL_FIELDS: Final[dict[str, tuple[str, ...]]] = {
     "replacements": ("replacements",),
     "review": ("reviews",),
 }
-"""Maps each field of a ball to the kinds of doubt that concern the field."""
+"""The kinds of doubt about each field of a ball."""
 
 _ADDS_UP = frozenset({"label", "actual_delivery", "runs.extras", "runs.total"})
-"""Fields that follow from the other fields of the ball and from the other balls of the over."""
+"""Fields that follow from other fields of the same over."""
 
 
 def _ball_statements(case: Case, kinds: set[str]) -> Iterator[StatedField]:
-    """Yield one statement for each field of `BALL_FIELDS`. Each statement covers all balls.
-
-    ``kinds`` contains the kinds of all doubts about the match.
-    """
+    """Yield one statement about each field of the balls. ``kinds``: the kinds of all doubts."""
     balls = sum([len(innings.deliveries) for innings in case.match.innings])
     wickets = fielders = all_run = 0
     for scan in case.scans:
@@ -653,26 +635,21 @@ _FLAGS = frozenset({"toss.uncontested", "super_over", "declared", "forfeited"})
 """Fields whose only valid value is ``true``."""
 
 TWICE: Final = "twice"
-"""The kind of doubt that is raised if the file states two different values of a field."""
+"""The kind of doubt about a field for which the file states two different values."""
 
 _PARTS = frozenset({"players", "officials", "supersubs"})
 """JSON objects whose keys are names of teams or roles."""
 
 
 _Field = tuple[str, str, str, Any]
-"""A tuple of four items: the field's name, the pattern of the name, a part of the name, and the
-field's value.
+"""The field's name, the pattern, the part of the name that matches ``*``, and the value.
 
-The third item is the text that matches ``*`` in the pattern. If the pattern has no ``*``, the third
-item is the last key of the name.
+If the pattern has no ``*``, the third item is the last key of the name.
 """
 
 
 def _add_leaves(fields: list[_Field], prefix: str, pattern: str, part: str, node: Json) -> None:
-    """Add every field inside a JSON object to ``fields``, unless the value is empty.
-
-    The third item of each new field is ``part``, or the field's key if ``part`` is empty.
-    """
+    """Add the non-empty fields of a JSON object, and of the objects inside it, to ``fields``."""
     for key, value in node.items():
         if value is None or value == "":
             continue
@@ -717,9 +694,9 @@ def _judge(case: Case, pattern: str, part: str, value: Any) -> tuple[str, Verdic
 
 
 def reconcile(case: Case) -> tuple[tuple[Doubt, ...], tuple[StatedField, ...]]:
-    """Return every doubt about a match, and the status of every stated field.
+    """Return the doubts about a match, and the status of every stated field.
 
-    Doubts whose ``refused`` is true come first.
+    If the match is refused, the first doubt is the reason, and no status is returned.
     """
     doubts = doubts_of(case)
     if doubts and doubts[0].refused:
@@ -753,10 +730,7 @@ def reconcile(case: Case) -> tuple[tuple[Doubt, ...], tuple[StatedField, ...]]:
 
 
 def _unstated(case: Case) -> Iterator[StatedField]:
-    """Yield fields that the file does not state, with the values that the balls determine.
-
-    A field is left out if rain may have changed its value.
-    """
+    """Yield the missing fields whose values follow from the balls."""
     if not case.stated.method_known:
         return
     no_rain = case.outcome.get("method") is None

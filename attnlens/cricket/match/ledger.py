@@ -1,9 +1,8 @@
 """Compute scorecards, results and other scorebook figures from the deliveries of a match.
 
-A no-ball counts as a ball faced by the batter and by the partnership. A wide does not count as a
-ball faced. A bowler is charged with runs off the bat, wides and no-balls, but not with byes, leg
-byes or penalty runs. Run outs and retirements are not credited to the bowler. All pages, stories
-and prompts use these figures.
+A no-ball counts as a ball faced. A wide does not count as a ball faced. A bowler is charged with
+runs off the bat, wides and no-balls, but not with byes, leg byes or penalty runs. Run outs and
+retirements are not credited to the bowler.
 """
 
 from __future__ import annotations
@@ -51,9 +50,7 @@ _HOW_OUT: Final = {
     "stumped": ("st {fielders} b {bowler}", "stumped b {bowler}"),
     "hit wicket": ("hit wicket b {bowler}",) * 2,
 }
-"""Maps each kind of dismissal to two scorecard notations: with the names of the fielders, and
-without these names. For other kinds, see `how_out`.
-"""
+"""Two scorecard notations of each dismissal: with fielders, and without fielders."""
 
 
 _WICKETS_BEFORE_A_HAT_TRICK: Final = 2
@@ -79,8 +76,8 @@ def innings_length(innings: Innings) -> str:
 def balls_left(match: Match, innings: Innings, ball: Delivery) -> int | None:
     """Return the number of legal balls left before a delivery; ``None`` if there is no limit.
 
-    A finished over counts as one over, even if the umpires miscounted its balls. If the file says
-    that the current over was miscounted, the file's number of balls is used for that over.
+    A finished over counts as one over, even if it was miscounted. If the file marks the current
+    over as miscounted, the length in the file is used.
     """
     quota = quota_of(match, innings)
     if quota is None:
@@ -93,7 +90,6 @@ def balls_left(match: Match, innings: Innings, ball: Delivery) -> int | None:
 
 
 def _bowled_of_over(innings: Innings, ball: Delivery) -> int:
-    """Return how many legal balls of the same over were bowled before the delivery."""
     past = reversed(innings.deliveries[: ball.index - 1])
     return sum(earlier.is_legal for earlier in takewhile(lambda b: b.over == ball.over, past))
 
@@ -106,8 +102,7 @@ class Progress:
         bowled: the length of the innings so far: ``15.3 overs``, or ``78 balls`` in The Hundred.
         left: the number of legal balls left; ``None`` if there is no limit.
         required: the runs needed to win; ``None`` if the innings has no target.
-        required_rate: the runs required per over; ``None`` if no ball is left or if the innings has
-            no target.
+        required_rate: the runs required per over; ``None`` without a target or a ball left.
         run_rate: the runs scored per over; ``None`` before the first legal ball.
         over_name: the unit of the rates, ``an over`` or ``per five balls``.
     """
@@ -137,17 +132,15 @@ def progress_before(match: Match, innings: Innings, ball: Delivery) -> Progress:
 
 
 def rate_unit(balls_per_over: int) -> str:
-    """Return the unit of run rates in words."""
+    """Return the unit of run rates: ``an over`` or ``per five balls``."""
     return "per five balls" if counts_balls(balls_per_over) else "an over"
 
 
 def phase_before(match: Match, innings: Innings, ball: Delivery) -> Phase | None:
-    """Return the phase of a ball, or ``None`` in a super over or an innings without phases.
+    """Return the phase of a ball; ``None`` in super overs and innings of more than 120 balls.
 
-    The powerplays are read from the file. If the file states no powerplay, the first 30% of the
-    innings is the powerplay (25% in The Hundred). The death overs are the last quarter.
-
-    Only innings of at most 120 balls have phases.
+    If the file states no powerplay, the first 30% of the innings is the powerplay (25% in The
+    Hundred). The death overs are the last quarter.
     """
     quota = quota_of(match, innings)
     if quota is None or quota > _LONGEST_WITH_PHASES or innings.super_over:
@@ -163,10 +156,7 @@ def phase_before(match: Match, innings: Innings, ball: Delivery) -> Phase | None
 
 
 def ground(venue: str | None, city: str | None) -> str:
-    """Return where a match was played: the ground and the city.
-
-    The city is left out if the ground's name contains it.
-    """
+    """Return the ground, and the city unless the ground's name contains it."""
     return ", ".join(filter(None, (venue, city if (city or "") not in (venue or "") else None)))
 
 
@@ -197,7 +187,7 @@ class Batting:
 
 @dataclass
 class Bowling:
-    """One bowler's line on the scorecard; the overs are computed from ``legal_balls``."""
+    """One bowler's line on the scorecard."""
 
     player: Player
     legal_balls: int = 0
@@ -216,7 +206,7 @@ class Bowling:
 
     @property
     def spell(self) -> str:
-        """The number of overs that were bowled, or the number of balls in The Hundred."""
+        """The number of overs bowled, or of balls bowled in The Hundred."""
         return str(self.legal_balls) if counts_balls(self.balls_per_over) else self.overs
 
     @property
@@ -237,7 +227,7 @@ class Bowling:
 
 @dataclass(frozen=True)
 class Fall:
-    """The fall of a wicket. ``score`` is the total after the ball on which the wicket fell."""
+    """The fall of a wicket. ``score`` is the total after the ball."""
 
     wicket: int
     score: int
@@ -296,13 +286,12 @@ TotalsBy = Literal["batter", "bowler", "over"]
 
 
 class Total(NamedTuple):
-    """The deliveries to a batter, by a bowler or in an over of an innings.
+    """The deliveries to a batter, by a bowler, or in an over.
 
     Attributes:
         rows: the positions of the deliveries in the innings, from 0.
         runs: a batter's runs off the bat, the runs charged to a bowler, or all runs in an over.
-        wickets: how often a batter was out, the wickets credited to a bowler, or all wickets of an
-            over.
+        wickets: a batter's dismissals, a bowler's wickets, or all wickets in an over.
     """
 
     name: str
@@ -335,11 +324,10 @@ def totals(innings: Innings, by: TotalsBy) -> list[Total]:
 
 
 class Encounter(NamedTuple):
-    """The balls that one batter faced from one bowler, with the runs and the bowler's wickets.
+    """The balls, runs and wickets of one batter against one bowler.
 
-    In the list of a batter's opponents, ``name`` is the bowler and ``runs`` counts the runs off the
-    bat. In the list of a bowler's opponents, ``name`` is the batter and ``runs`` counts the runs
-    charged to the bowler.
+    ``name`` is the opponent. A batter's ``runs`` are the runs off the bat, and a bowler's ``runs``
+    are the runs charged to the bowler.
     """
 
     name: str
@@ -369,7 +357,7 @@ def charged_runs(ball: Delivery) -> int:
 def maidens(innings: Innings) -> Iterator[str]:
     """Yield the bowler's key for every maiden over.
 
-    A maiden is a complete over by one bowler in which no run is charged to the bowler.
+    A maiden is a complete over by one bowler without runs charged to the bowler.
     """
     overs: dict[int, list[Delivery]] = {}
     for ball in innings.deliveries:
@@ -474,8 +462,7 @@ def result_of_chase(
 def innings_complete(match: Match, innings: Innings) -> bool:
     """Return whether the side has no balls or no batters left, or has reached its target.
 
-    A batter who retired counts as out here, because injuries can end an innings before the tenth
-    wicket falls.
+    A retired batter counts as out.
     """
     if not innings.deliveries:
         return False
@@ -490,8 +477,7 @@ def innings_complete(match: Match, innings: Innings) -> bool:
 def outcome_of(match: Match) -> Facts:
     """Return the stated outcome of a match.
 
-    If the outcome is missing or contradicted, return the outcome that the balls show. The outcome
-    is empty if the balls do not decide the match.
+    A missing or contradicted outcome is replaced by the result of the balls, which may be empty.
     """
     # Rain may have decided a match whose file has no result. `statements` contains
     # ``outcome.winner`` only if such a file would name the rain rule.
@@ -526,8 +512,7 @@ def outcome_words(outcome: Facts) -> str | None:
 def result_sentence(match: Match) -> str | None:
     """Return the result in words; ``None`` if neither the file nor the balls give a result.
 
-    If the balls contradict the stated result, the sentence states both results and says which
-    result is from the file.
+    If the balls contradict the stated result, the sentence says so.
     """
     stated, by_balls = outcome_words(match.outcome), outcome_words(outcome_of(match))
     if stated is None:
@@ -571,13 +556,11 @@ def _player_data(player: Player) -> Json:
 
 
 def _figures(of: object, names: str) -> Json:
-    """Return the attributes with these names. Fractions are rounded to two decimals."""
     values = {name: plain(getattr(of, name)) for name in names.split()}
     return {name: round(v, 2) if isinstance(v, float) else v for name, v in values.items()}
 
 
 _RECENT_BALLS: Final = 6
-"""The number of preceding balls that a scorebook entry lists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -585,12 +568,10 @@ class ScorebookEntry:
     """The state of the scorebook before a delivery.
 
     Attributes:
-        batting, other, bowling: the scorecard lines of the batter, of the non-striker and of the
-            bowler.
-        partnership_runs, partnership_balls: the runs (with extras) and the balls (without wides) of
-            the partnership.
+        batting, other, bowling: the lines of the batter, the non-striker and the bowler.
+        partnership_runs, partnership_balls: runs with extras, and balls without wides.
         over_runs: the runs scored so far in the current over.
-        latest: the previous balls in the notation of `ball_sign`. The oldest ball comes first.
+        latest: up to six previous balls in the notation of `ball_sign`, oldest first.
         hat_trick: whether a wicket on this ball would complete the bowler's hat-trick.
         free_hit: whether the ball is a free hit (see `free_hits`).
     """
@@ -607,10 +588,7 @@ class ScorebookEntry:
 
 
 def free_hits(deliveries: tuple[Delivery, ...]) -> list[bool]:
-    """Return whether each ball is a free hit.
-
-    A ball is a free hit if it follows a no-ball, or if it follows a free hit that was a wide.
-    """
+    """Return whether each ball is a free hit: after a no-ball, or after a wide on a free hit."""
     flags, pending = [], False
     for ball in deliveries:
         flags.append(pending)
@@ -656,10 +634,7 @@ def scorebook(innings: Innings) -> Iterator[ScorebookEntry]:
 
 
 def balls_bowled(innings: Innings, bowler: Player, before: int | None = None) -> int:
-    """Return the number of legal balls that a bowler has bowled.
-
-    If ``before`` is given, count only the balls before the delivery with that index.
-    """
+    """Return the number of a bowler's legal balls, in all or before the index ``before``."""
     balls = innings.deliveries if before is None else innings.deliveries[: before - 1]
     return sum(ball.is_legal and ball.bowler.key == bowler.key for ball in balls)
 

@@ -53,7 +53,7 @@ OUTCOME_NAMES: Final[dict[str, OutcomeNames]] = {
 OUTCOME_BY_NAME: Final[dict[str, str]] = {
     form: code for code, names in OUTCOME_NAMES.items() for form in (names.noun, *names.synonyms)
 }
-"""Maps each name of an outcome to the outcome's code. The codes themselves are not keys."""
+"""Maps each name of an outcome to the outcome's code. Codes are not keys."""
 
 UNCOUNTED_WICKETS: Final[frozenset[str]] = frozenset({"retired hurt", "retired not out"})
 """Kinds of retirement that do not count as a wicket (Laws of Cricket, 25.4)."""
@@ -84,12 +84,10 @@ BOWLERS_SHARE_OF_WICKETS: Final = 0.92
 
 
 def classify(runs_batter: int, extras: Mapping[str, int], *, counted_wicket: bool) -> str:
-    """Return the outcome class of one delivery.
+    """Return the outcome class of one delivery. Every value of ``extras`` must be positive.
 
-    ``extras`` maps each kind of extra that occurred to its runs.
-
-    The first class that applies is returned, in this order: a wicket that counts; a wide; a
-    no-ball; runs off the bat (7 or more count as 6); ``bye`` for byes or leg byes; ``0``.
+    The classes are tried in this order: counted wicket, wide, no-ball, runs off the bat, byes or
+    leg byes, ``0``. Seven or more runs off the bat count as ``6``.
     """
     if counted_wicket:
         return "W"
@@ -103,20 +101,16 @@ def classify(runs_batter: int, extras: Mapping[str, int], *, counted_wicket: boo
 
 
 def parse_outcome(name: str) -> str:
-    """Return the code of an outcome, such as ``6`` for the name ``six``.
-
-    An unknown name is returned unchanged.
-    """
+    """Return the code of an outcome: ``6`` for ``six``. An unknown name is returned unchanged."""
     things = {names.thing: code for code, names in OUTCOME_NAMES.items()}
     codes = {"w": "W"} | things | OUTCOME_BY_NAME
     return name if name in OUTCOME_INDEX else codes.get(name.strip().lower(), name)
 
 
 class Facts(dict[str, Any]):
-    """A small immutable dictionary: ``{"winner": "India", "by": {"runs": 11}}``.
+    """An immutable dictionary that can be hashed: ``{"winner": "India", "by": {"runs": 11}}``.
 
-    A `Facts` object equals any dictionary with the same items, can be hashed, and can be pickled.
-    Nested dictionaries become ``Facts`` and lists become tuples.
+    Nested dictionaries become ``Facts``, and lists become tuples.
     """
 
     __slots__ = ()
@@ -173,10 +167,7 @@ def _printable(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Player:
-    """A player: the name as spelled in the file, and the registry id if it is known.
-
-    To compare two players, compare their `key`: the id, or the name if there is no id.
-    """
+    """A player: the name in the file, and the registry id if known. Compare players by `key`."""
 
     name: str
     id: str | None = None
@@ -191,15 +182,12 @@ class Player:
 
 
 UNKNOWN_PLAYER = Player("not known")
-"""A placeholder for a player whom the format does not name and the rules cannot determine."""
+"""A placeholder for a player whom neither the file nor the rules determine."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wicket:
-    """A batter's departure: bowled, run out, retired hurt, and so on.
-
-    ``fielders`` holds names; a fielder without a name in the file is left out.
-    """
+    """A dismissal or a retirement. Fielders whom the file does not name are left out."""
 
     kind: str
     player_out: Player
@@ -214,24 +202,17 @@ class Wicket:
 class Delivery(NamedTuple):
     """One delivery, and the score before it was bowled.
 
-    Creating a named tuple is three times as fast as creating a frozen dataclass. Named tuples
-    reduce the time for reading a file by one seventh.
-
     Attributes:
         index: the position in the innings, counted from 1; wides and no-balls count.
         over: the over in the file, counted from 0.
         label: the file's name for the ball, as text (``"7.10"`` is not ``"7.1"``).
-        actual_delivery: the over and the number of the legal ball, as shown on television; ``None``
-            if the file does not determine these numbers.
+        actual_delivery: the over and the legal ball, as shown on television; ``None`` if unknown.
         runs_batter, runs_extras, runs_total: the runs off the bat, the extras, and their sum.
-        extras: the runs for each kind of extra that occurred. The kinds are ``wides``, ``noballs``,
-            ``byes``, ``legbyes`` and ``penalty``.
+        extras: positive runs by kind: ``wides``, ``noballs``, ``byes``, ``legbyes``, ``penalty``.
         outcome: one of `attnlens.cricket.match.match.OUTCOMES`.
         score_before: the team's score before the delivery, including penalty runs already awarded.
-        wickets_before, legal_balls_before: how many wickets had fallen and how many legal balls had
-            been bowled before the delivery.
-        non_boundary: whether the file says that the batters ran all the runs of a four or six;
-            ``False`` in formats without this field.
+        wickets_before, legal_balls_before: the wickets and the legal balls before the delivery.
+        non_boundary: whether the batters ran a four or six, according to the file.
     """
 
     index: int  # type: ignore[assignment]  # a position; tuple.index is a method
@@ -271,11 +252,10 @@ class Delivery(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Powerplay:
-    """A powerplay that the file states: the balls with restrictions on the fielders.
+    """A powerplay that the file states.
 
     Attributes:
-        first, last: the first and the last ball, such as ``(0, 1)`` and ``(5, 10)``. Each pair
-            contains the over and the delivery in the over, as in a label.
+        first, last: the first and the last ball, as pairs of over and delivery: ``(5, 10)``.
         kind: ``mandatory``, ``batting`` or ``fielding``.
     """
 
@@ -292,11 +272,9 @@ class Doubt(NamedTuple):
     """An impossible or implausible event in a match.
 
     Attributes:
-        kind: the name of the rule or of the check, such as a name in
-            `attnlens.cricket.match.doubts.RULES`.
-        problem: a sentence that describes the doubt.
-        innings, over, ball: the innings (counted from 1), the over, and the ball's label in the
-            file.
+        kind: the name of the check, such as a rule in `attnlens.cricket.match.doubts.RULES`.
+        problem: a sentence that describes the event.
+        innings, over, ball: the innings (counted from 1), the over, and the ball's label.
         refused: whether the match is refused because of this doubt.
         position: the ball's position in the match, counted from 1.
         field: the field whose stated value cannot be true, as in `StatedField`.
@@ -328,17 +306,14 @@ class StatedField(NamedTuple):
     """A stated value of a field, and whether the rest of the file confirms the value.
 
     Attributes:
-        field: the path in Cricsheet JSON without ``info``, with innings numbered from 1:
-            ``outcome.by.wickets``, ``innings.2.target.runs``. The path of a ball's field begins
-            with ``deliveries``, such as ``deliveries.wickets.kind``.
-        stated: the stated value, or ``None`` if the file states no value. For a ball's field,
-            ``stated`` is the number of balls with the field.
-        derived: the value that follows from the rest of the file. ``None`` if the rest of the file
-            does not determine the value.
-        status: ``derived`` means that the balls determine the value, and that the file states the
-            same value or no value. ``agrees`` means that another statement confirms the value.
-            ``contradicts`` means that the value is impossible, or that the value is inconsistent
-            with the balls or with another statement. All other fields are ``unwitnessed``.
+        field: the path in Cricsheet JSON without ``info``: ``outcome.by.wickets``,
+            ``innings.2.target.runs``. The path of a ball's field begins with ``deliveries``.
+        stated: the stated value, or ``None``. For a ball's field, the number of balls with the
+            field.
+        derived: the value that the rest of the file determines, or ``None``.
+        status: ``derived``: the balls determine the value. ``agrees``: another statement confirms
+            the value. ``contradicts``: the value is impossible, or inconsistent with the rest of
+            the file. ``unwitnessed``: nothing confirms the value.
     """
 
     field: str
@@ -352,18 +327,15 @@ class Innings:
     """One side's innings.
 
     Attributes:
-        number: 1 for the first innings. In a limited-overs match, the first super over has number
-            3.
+        number: counted from 1. In a limited-overs match, the first super over has number 3.
         target: the runs needed to win; ``None`` if the target is unknown or does not exist.
         target_balls: the number of legal balls in which the chasing side must reach the target.
         penalty_runs: runs awarded outside any delivery, ``{"pre": 0, "post": 5}``.
         declared: whether the side declared; ``None`` if the format does not record declarations.
-        set_later: a target that was set after the chase began, such as ``{"runs": 44, "balls":
-            44}``. ``target`` and ``target_balls`` always contain the target that was set before the
-            chase.
+        set_later: a target that was set after the chase began: ``{"runs": 44, "balls": 44}``.
+            ``target`` and ``target_balls`` always contain the earlier target.
         powerplays: the powerplays in order; empty if the file has none.
-        miscounted: a pair for each over that is marked as miscounted in the file: the over, and the
-            number of legal balls.
+        miscounted: pairs ``(over, legal balls)`` for the overs marked as miscounted in the file.
     """
 
     number: int
@@ -396,14 +368,13 @@ class Innings:
 
     @property
     def extras(self) -> int:
-        """Runs from extras on deliveries; penalty runs outside a delivery are not included."""
+        """Runs from extras, without penalty runs outside a delivery."""
         return sum(ball.runs_extras for ball in self.deliveries)
 
     @property
     def overs_display(self) -> str:
-        """Overs as printed on a scorecard: ``"19.4"``. In The Hundred, an over has five balls.
-
-        A finished over counts as one over even if the umpires miscounted its balls.
+        """Overs as on a scorecard: ``"19.4"``. A finished over counts as one over, even if
+        miscounted.
         """
         if not self.deliveries:
             return "0.0"
@@ -433,10 +404,10 @@ class Match:
         teams: the two sides, in the order of the file.
         source: the path of the match file, for messages.
         notes: sentences about missing facts, oddities, corrections and doubts.
-        players: a mapping from each team to the names in its squad, if the format has squads.
+        players: the names in each team's squad, if the format has squads.
         team_type: ``international`` or ``club``, if the format states it.
         doubts: implausible events, with their locations.
-        statements: every stated field, and whether the rest of the file confirms the field.
+        statements: the status of every stated field.
     """
 
     match_id: str
@@ -476,10 +447,7 @@ class Match:
 
     @property
     def content(self) -> str:
-        """A text that contains every field except the source and the statements.
-
-        Two files with the same content give the same text.
-        """
+        """Every field except the source and the statements, as text for comparing files."""
         parts: tuple[Match | Innings, ...] = (self, *self.innings)
         match, *innings = ({f.name: getattr(part, f.name) for f in fields(part)} for part in parts)
         del match["source"], match["statements"]

@@ -1,7 +1,7 @@
-"""Find a player or a ball by name. A ball that has not been bowled yet can also be named.
+"""Find a player or a ball by name, including the ball that will be bowled next.
 
-A ball is identified by its innings and its position in the innings. Positions start at 1 and count
-wides and no-balls. Every other notation is converted to a position.
+A ball is identified by its innings and its position. Positions start at 1, and count wides and
+no-balls.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ NOT_BOWLED = ""
 """The outcome of a ball that has not yet been bowled."""
 
 _NOBODY = Player("")
-"""A placeholder for an unknown player."""
 
 GRAMMAR = "47, -1, last, next, 7.4, legal:47, legal:7.4, 2:47 or 2:7.4"
 """Every notation that `find_ball` understands, for messages and help."""
@@ -42,7 +41,7 @@ _MAX_CANDIDATES = 8
 class BallReference:
     """A reference to a ball: the innings and the position in the innings, both counted from 1.
 
-    The position after the last ball refers to the ball that will be bowled next.
+    The next ball has the position after the last ball.
     """
 
     innings: int
@@ -51,7 +50,7 @@ class BallReference:
 
 @contextmanager
 def balls_of(path: str | None, remedy: str = f"write the ball as {GRAMMAR}") -> Iterator[None]:
-    """Add the path, and ``remedy`` if none is set, to a `BallNotFoundError` in the block."""
+    """Add the path and a default remedy to a `BallNotFoundError` that the block raises."""
     try:
         yield
     except BallNotFoundError as error:
@@ -66,12 +65,10 @@ def find_ball(match: Match, ball: str | int, innings: int | None = None) -> Ball
             last ball. ``next`` means the ball after the last ball. ``7.4`` is a label in the file,
             as text. ``legal:47`` and ``legal:7.4`` count only legal balls, as on television. The
             prefix ``2:`` selects innings 2.
-        innings: the innings to search if the name has no prefix. If ``None``, `default_innings`
-            chooses the innings.
+        innings: the innings, if the name has no prefix; the default is `default_innings`.
 
     Raises:
-        BallNotFoundError: there is no such ball or innings, the name is not understood, or several
-            balls have the label.
+        BallNotFoundError: the ball or innings is missing, or the name is invalid or ambiguous.
     """
     if isinstance(ball, bool) or not isinstance(ball, str | int):
         raise BallNotFoundError(
@@ -100,7 +97,7 @@ def innings_numbered(match: Match, number: int) -> Innings:
     """Return the innings with this number.
 
     Raises:
-        BallNotFoundError: the match has no such innings; the message lists the existing innings.
+        BallNotFoundError: the match has no such innings.
     """
     names = []
     for innings in match.innings:
@@ -169,7 +166,7 @@ def _absent(innings: Innings, name: str, remedy: str | None = None) -> BallNotFo
 def echo(match: Match, reference: BallReference) -> str:
     """Return one line that states the position, the label and the legal-ball number of a ball.
 
-    For a wide or no-ball, the line contains the number of the next legal ball.
+    A wide or no-ball has the number of the next legal ball.
 
     Raises:
         BallNotFoundError: the match has no such ball.
@@ -210,13 +207,10 @@ def people_of(match: Match) -> list[Player]:
 
 
 def find_players(name: str, *groups: Sequence[Player]) -> list[Player]:
-    """Return the players whom a name may mean. The first group with such a player is used.
+    """Return the players whom a name may mean, from the first group with such a player.
 
-    Case is ignored.
-
-    In each group, three searches are tried in this order: players whose full name or id is the
-    text; players whose name contains the text; players with the same surname and first initial (so
-    that ``Rohit Sharma`` finds RG Sharma).
+    Case is ignored. Three searches are tried in each group: full name or id; part of a name;
+    surname and first initial (``Rohit Sharma`` finds RG Sharma).
     """
     sought = " ".join(name.split()).casefold()
     initialled = _initial_and_surname(sought)
@@ -241,9 +235,9 @@ def ordinal(number: int) -> str:
 
 
 def hint(match: Match, text: str, reference: BallReference) -> str | None:
-    """Warn if a label such as ``7.4`` means one ball in the file and another ball on television.
+    """Return a warning if a label means different balls in the file and on television.
 
-    Return ``None`` if the label means the same ball in both, or if ``text`` is not a label.
+    Return ``None`` for every other text.
     """
     written = text.strip().lower()
     prefix = _INNINGS_PREFIX.fullmatch(written)
@@ -263,7 +257,7 @@ def hint(match: Match, text: str, reference: BallReference) -> str | None:
 
 
 def over_ended(innings: Innings, last: Delivery) -> bool:
-    """Return whether the over of the most recent ball is complete."""
+    """Return whether the over of the last ball is complete."""
     legal = sum(ball.is_legal for ball in innings.deliveries if ball.over == last.over)
     return legal >= innings.balls_per_over
 
@@ -305,18 +299,13 @@ def with_next_ball(
 ) -> Match:
     """Return the match with the next ball added at the end of an innings.
 
-    The last ball determines the batters: they change ends after an odd number of runs and after an
-    over. A new batter and the bowler of a new over must be given, because no file names these
-    players in advance.
-
     Args:
         number: the innings, counted from 1.
-        batter, bowler: the batter on strike and the bowler. Each of the two players is required if
-            the last ball does not determine the player.
+        batter, bowler: a new batter and the bowler of a new over are required.
 
     Raises:
         BallNotFoundError: the innings is over, or the match does not have this innings.
-        InputError: a batter or bowler must be given, or the given player may not bat or bowl.
+        InputError: a required player is missing, or a player may not bat or bowl.
     """
     innings = innings_numbered(match, number)
     reason = why_no_more(match, innings)
@@ -404,7 +393,7 @@ def why_no_more(match: Match, innings: Innings) -> str | None:
 
 
 def changed_ends(ball: Delivery) -> bool:
-    """Return whether the batters ran an odd number of runs, so that they changed ends."""
+    """Return whether the batters ran an odd number of runs."""
     run = ball.runs_batter if not ball.boundary else 0
     run += ball.extras.get("byes", 0) + ball.extras.get("legbyes", 0)
     run += max(ball.extras.get("wides", 0) - 1, 0)

@@ -1,9 +1,7 @@
 """Collect data for the checks of a match's balls and of the facts that the file states.
 
-A witness is a function that compares a stated field with the rest of the file. The result is
-``derived`` if the balls determine the value, ``agrees`` if another statement confirms the value,
-and ``unwitnessed`` if nothing can confirm the value. The result is ``contradicts`` if the value is
-impossible, or if the value is inconsistent with the balls or with another statement.
+A witness is a function that compares a stated field with the rest of the file.
+`attnlens.cricket.match.match.StatedField` lists the possible results.
 """
 
 from __future__ import annotations
@@ -29,15 +27,10 @@ from attnlens.cricket.match.match import (
 from attnlens.files import Json
 
 MAX_RUNS_OFF_THE_BAT: Final = 7
-"""If one ball has more runs off the bat than this number, a doubt is raised. Eight runs are
-possible, but rare.
-"""
+"""More runs off the bat on one ball raise a doubt. Eight runs are possible, but rare."""
 
 RAIN_RULES: Final = frozenset({"D/L", "VJD"})
-"""The values of ``outcome.method`` that name a rule for setting a new target.
-
-With other methods, such as ``Awarded``, no target decides the match.
-"""
+"""The values of ``outcome.method`` that name a rule for setting a new target."""
 
 _UNKNOWN = UNKNOWN_PLAYER.name
 _MAX_OVERS_LISTED = 4
@@ -60,20 +53,17 @@ class InningsScan:
     """An innings, prepared for the checks. Players are identified by their names.
 
     Attributes:
-        claims: maps the fields ``review`` and ``replacements`` to lists of pairs ``(ball, value of
-            the field)``.
+        claims: pairs ``(ball, value)`` for each of the fields ``review`` and ``replacements``.
         substitutes: the fielders whom the file calls substitutes.
         unnamed: the indices of the balls with a fielder whom the file does not name.
         odd_labels: a description of the labels that do not match the order of the balls.
-        pairs: for each new pair of batters, the last ball of the previous pair and the first ball
-            of the new pair.
+        pairs: for each new pair of batters, the previous ball and the pair's first ball.
         swapped_ends: the balls on which both batters appear to be at the wrong end.
-        unusual_runs: the balls with extras, with ``non_boundary``, or with more than
-            `MAX_RUNS_OFF_THE_BAT` runs off the bat.
+        unusual_runs: balls with extras, ``non_boundary``, or more than `MAX_RUNS_OFF_THE_BAT` runs.
         batters: maps each batter's name to the first ball of the batter's last partnership.
         bowlers: maps each bowler's name to the first ball of the bowler's first over.
         cut_short: whether the innings ended before the end of its last over.
-        surplus: the number of legal balls in excess of the normal length, in all overs.
+        surplus: the number of legal balls beyond the normal length of each over.
     """
 
     innings: Innings
@@ -160,11 +150,7 @@ class InningsScan:
         )
 
     def odd_overs(self, miscounted: Collection[int] = ()) -> tuple[str, list[Over]]:
-        """Return a description and a list of the overs with too many or too few legal balls.
-
-        Args:
-            miscounted: the overs that are marked as miscounted in the file.
-        """
+        """Describe and list the overs with a wrong number of legal balls, except ``miscounted``."""
         usual = self.innings.balls_per_over
         odd = [over for over in self.overs if over.legal != usual and over.number not in miscounted]
         if odd and odd[-1] is self.overs[-1] and self.cut_short:
@@ -179,10 +165,9 @@ class InningsScan:
         ), odd
 
     def may_be_miscounted(self, odd: list[Over]) -> bool:
-        """Return whether the umpires may have miscounted these overs.
+        """Return whether the umpires may have miscounted: at most two overs, each by one ball.
 
-        The overs may be miscounted if there are at most two, each with one ball too many or too
-        few. Umpires miscount about one over in seventy.
+        Umpires miscount about one over in seventy.
         """
         usual = self.innings.balls_per_over
         return len(odd) <= 2 and all(abs(over.legal - usual) == 1 for over in odd)
@@ -195,12 +180,11 @@ class Stated:
     Attributes:
         meta, info: the objects with these names in Cricsheet JSON.
         innings: maps each innings number to the JSON object of the innings, without the overs.
-        second: maps each field that the file states twice to a pair: the second place in the file,
-            and the value in this place.
+        second: maps each field with two statements to the second place and the second value.
         exact: whether the format is JSON, which is the only format with every field.
         has_actual_delivery: whether the balls have an ``actual_delivery``.
         actual_delivery_since: the version of the format that introduced ``actual_delivery``.
-        method_known: whether the file would name a rain rule if a rain rule had been used.
+        method_known: whether the file would state the use of a rain rule.
     """
 
     meta: Json = field(default_factory=dict)
@@ -214,10 +198,7 @@ class Stated:
 
     @property
     def names_fielders(self) -> bool:
-        """Whether the format records fielders.
-
-        A CSV file names fielders only if the version of its format has ``actual_delivery``.
-        """
+        """Whether the file names fielders: all JSON, and CSV with ``actual_delivery``."""
         return self.exact or self.has_actual_delivery
 
     def object(self, key: str) -> Json:
@@ -238,7 +219,6 @@ class Case:
     Attributes:
         scans: the scan of each innings.
         limited: whether each side bats only once.
-        stated: the facts that the file states in addition to the balls.
     """
 
     match: Match
@@ -266,7 +246,7 @@ class Case:
 
     @cached_property
     def both_sides(self) -> set[str]:
-        """Names that belong to two players: they are in both squads, and both players take part."""
+        """Names that appear in both squads and among the players of both sides."""
         squads = list(self.squads.values())
         if len(squads) != 2 or squads[0].isdisjoint(squads[1]):
             return set()
@@ -310,9 +290,8 @@ class Case:
     def respelt(self) -> set[str]:
         """Names that are spelled differently in the table of balls and in the ``_info.csv``.
 
-        Such names are rare in Cricsheet's CSV2. An example is ``A van der Merwe`` in the table and
-        ``Adri van der Merwe`` in the ``_info.csv``. The registry lacks the spelling in the table,
-        and the table lacks the other spelling.
+        Example from CSV2: ``A van der Merwe`` in the table, ``Adri van der Merwe`` in the other
+        file.
         """
         registry = self.stated.registry
         if self.stated.exact or not registry or not self.squads:
@@ -342,7 +321,7 @@ class Case:
 
     @cached_property
     def totals(self) -> Counter[str]:
-        """The runs of each team in all its innings."""
+        """The runs of each team, without super overs."""
         totals: Counter[str] = Counter()
         for scan in self.main:
             totals[scan.innings.batting_team] += scan.total
@@ -364,7 +343,7 @@ class Case:
 
     @property
     def target(self) -> int | None:
-        """The target that the file states for the second innings, in a match of two innings."""
+        """The latest target of the second innings."""
         chase = self.main[1].innings
         target: int | None = chase.set_later.get("runs", chase.target)
         return target
@@ -396,8 +375,7 @@ class Play(NamedTuple):
     Attributes:
         to_beat: the score that the second side had to pass.
         full: whether the second side faced all its overs.
-        result: the result that the balls show; ``None`` if the chase ended early and did not pass
-            ``to_beat``.
+        result: the result that the balls show; ``None`` for an unfinished chase.
     """
 
     first: InningsScan
@@ -462,23 +440,17 @@ class Verdict(NamedTuple):
 
 
 Answer = Verdict | str | bool
-"""What a witness returns: a verdict; a sentence that describes a contradiction; or a boolean, which
-is true if another statement confirms the value.
-"""
+"""A verdict, a sentence about a contradiction, or whether another statement agrees."""
 
 Check = Callable[[Case, Any, str], Answer]
-"""The type of a witness: a function that compares a stated value with the rest of the file.
-
-The arguments are the `Case`, the value, and a part of the field's name. The part matches ``*`` in
-the field's pattern. This part is an innings number, a team name or a role.
-"""
+"""A witness: a function of the case, the value, and the part of the path that matches ``*``."""
 
 NO_CLAIM: Final = frozenset({"meta.revision"})
 """Fields that are not checked, because they state nothing about the match."""
 
 
 class Witnesses(dict[str, tuple[str, Check]]):
-    """Maps each field to the kind of doubt that a contradiction raises, and to the witness.
+    """Maps each field to the kind of doubt about a contradiction, and to the witness.
 
     The keys are paths in Cricsheet JSON without ``info``. In a path, ``*`` matches an innings
     number, a team name or a role.
@@ -499,7 +471,7 @@ def contradiction(problem: str, derived: Any = None, over: int | None = None) ->
 
 
 def listing(items: Sequence[str], separator: str = ", ") -> str:
-    """Return a text with the first few items, followed by the number of further items."""
+    """Return the first three items as text, followed by the number of further items."""
     rest = len(items) - _MAX_LISTED
     return separator.join(items[:_MAX_LISTED]) + (f" and {rest} more" if rest > 0 else "")
 

@@ -47,10 +47,7 @@ _FIRST_DAYS: Final = {
 
 _SEASON = re.compile(r"([0-9]{4})(?:/([0-9]{2,4}))?")
 _SEASON_MONTHS = {False: range(1, 13), True: range(7, 20)}
-"""The months of a season, counted from January of its first year.
-
-The key is true for a season with two years, which ends before August in Cricsheet.
-"""
+"""The months of a season, from January of the first year. The key is true for two years."""
 
 _MIN_OVERS = 3
 """If the innings have fewer complete overs, the length of an over is not inferred."""
@@ -60,7 +57,7 @@ _IDS = re.compile(r"[0-9a-f]{8}(?: [0-9a-f]{8})*")
 _OF_MEN = re.compile(r"\bMen\b")
 
 RESULT: Final = "result"
-"""The kind of doubt for a stated result that is inconsistent with the balls."""
+"""The kind of doubt about a stated result that the balls contradict."""
 
 _METHODS = RAIN_RULES | {"Awarded", "Lost fewer wickets", "1st innings score"}
 _RESULTS = frozenset({"tie", "draw", "no result"})
@@ -378,7 +375,6 @@ def _scores(case: Case) -> str:
 
 
 def _by_balls(case: Case, value: Any, derived: Any) -> Verdict:
-    """Compare a part of the stated result with the value that the balls show."""
     if value == derived:
         return Verdict(DERIVED, value)
     caution = "" if case.stated.exact else "; this format may lack penalty runs"
@@ -443,10 +439,7 @@ def _ahead_of_rain(play: Play, winner: str, outcome: Any) -> bool:
 
 
 def _is_final(play: Play) -> bool:
-    """Return whether the stated target shows who won a chase that rain ended.
-
-    A few files state the target for the whole innings. Such a target does not show who won.
-    """
+    """Return whether the target decides the chase. After rain, some files state the full target."""
     return play.second.total > play.to_beat or play.full
 
 
@@ -542,7 +535,6 @@ def _tie(case: Case, value: Any) -> Answer:
 
 
 def _super_over_winner(case: Case) -> str | None:
-    """Return the winner of the last super over; ``None`` after a tie or without a super over."""
     if len(case.super_overs) < 2:
         return None
     first, second = case.super_overs[-2:]

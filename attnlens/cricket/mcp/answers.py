@@ -1,4 +1,4 @@
-"""Build the JSON answers to three kinds of questions: about balls, overs and players."""
+"""Build JSON answers to questions about balls, overs and players."""
 
 from __future__ import annotations
 
@@ -42,12 +42,10 @@ def balls_found(
 ) -> Iterator[list[Any]]:
     """Yield a row with the columns `COLUMNS` for every ball that satisfies all conditions.
 
-    A ball satisfies the condition ``player`` if the player faced it, bowled it, or was out on it.
-    If ``outcome`` is a wicket, the player must have been out (at either end) or must have taken the
-    wicket as the bowler.
-
     Args:
         matches: pairs of a match's name and the match.
+        player: a player who faced the ball, bowled it or was out on it. For a wicket, a player who
+            was out (at either end) or took the wicket as the bowler.
 
     Raises:
         InputError: no player in the matches has the name ``player``.
@@ -74,7 +72,7 @@ def balls_found(
 
 
 def _is(ball: Delivery, outcome: BallOutcome | None) -> bool:
-    """Return whether a ball has an outcome. A six off a no-ball counts as ``6`` and as ``nb``."""
+    """A six off a no-ball has two outcomes: ``6`` and ``nb``."""
     hit = outcome in ("4", "6") and ball.boundary and str(ball.runs_batter) == outcome
     return hit or outcome in (None, ball.outcome)
 
@@ -107,11 +105,7 @@ def _out(ball: Delivery) -> str | None:
 
 
 def surprises(rows: Iterable[Json]) -> dict[str, float]:
-    """Return a mapping from the name of every ball to the surprisal of its outcome in bits.
-
-    Args:
-        rows: the rows of `attnlens.predict`.
-    """
+    """Return each ball's name and surprisal in bits, from the rows of `attnlens.predict`."""
     chances = {f"{row['innings']}:{row['index']}": row[f"p_{row['actual']}"] for row in rows}
     return {ball: rounded(-math.log2(float(p or 1e-9)), 2) for ball, p in chances.items()}
 

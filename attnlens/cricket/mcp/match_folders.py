@@ -20,7 +20,7 @@ from attnlens.render.safe import visible_name
 _MEMBER: Final = "::"
 _MAX_MATCHES: Final = 100
 _MAX_FILES: Final = 300
-"""The largest number of files that one call searches. A second call can continue the search."""
+"""The largest number of files that one call searches."""
 
 _DATE: Final = re.compile(r"(\d{4}(-\d\d){0,2})?")
 
@@ -28,9 +28,8 @@ _DATE: Final = re.compile(r"(\d{4}(-\d\d){0,2})?")
 class Folders:
     """Convert names such as ``data/2024/match.json`` or ``data/all.zip::123.json`` to paths.
 
-    A name begins with the name of a folder. If two folders have the same name, the second folder is
-    called ``name-2``. A path that leads out of the folders is refused. A match is also refused if
-    one of its companion files is a link that leads out of the folders.
+    A name begins with the name of a folder. A second folder with the same name is called
+    ``name-2``. A path or a companion file outside the folders is refused.
 
     Raises:
         InputError: one of the paths is not a folder.
@@ -54,8 +53,7 @@ class Folders:
             self.roots[alias] = root
 
     def path_of(self, name: str) -> str:
-        """Return the path of a match file. For a match in a zip, the path includes the name of the
-        zip member.
+        """Return the path of a match file. The path of a zip member includes the member's name.
 
         Raises:
             InputError: the folders do not contain the file.
@@ -88,17 +86,15 @@ class Folders:
         """Return the matches that satisfy the conditions, and the offset for the next call.
 
         Args:
-            limit: the number of matches to return, from 1 to `_MAX_MATCHES`. The number of returned
-                matches may exceed ``limit`` if the last file contains several matches.
+            limit: the number of matches, from 1 to `_MAX_MATCHES`. More may be returned if the
+                last file contains several matches.
             offset: the number of files to skip.
             contains: a part of the file's name; case is ignored.
             team: a part of a team's name; case is ignored.
-            date: the first day of the match, or its year or month: ``2024``, ``2024-03`` or
-                ``2024-03-23``.
+            date: the first day, month or year: ``2024-03-23``, ``2024-03`` or ``2024``.
 
         Raises:
-            InputError: the limit or the offset is out of range, or the date does not have one of
-                the three forms.
+            InputError: the limit or the offset is out of range, or the date has another form.
         """
         if not 1 <= limit <= _MAX_MATCHES or offset < 0:
             raise InputError(

@@ -88,7 +88,7 @@ Person = Annotated[str | None, Field(max_length=100)]
 
 
 class _Server(MCPServer):
-    """A server that refuses unknown arguments. The SDK alone would ignore a misspelt argument."""
+    """A server that refuses unknown arguments, which the SDK would ignore."""
 
     async def call_tool(
         self, name: str, arguments: Json, context: Context[Any, Any] | None = None
@@ -121,7 +121,6 @@ def server_of(folders: Folders, session: Session | None = None) -> MCPServer:
     tool = server.tool(annotations=_READS, structured_output=False)
 
     def compact(ask: Callable[[], Json]) -> str:
-        """Return the answer as JSON. Errors become one line, without paths of this computer."""
         try:
             with lock:
                 return json.dumps(ask(), ensure_ascii=False, separators=(",", ":"))
@@ -339,13 +338,11 @@ _STRING_OR_BRACKET: Final = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[\[\]{}]'
 
 
 class BoundedLines(io.RawIOBase):
-    """A stream of requests, with one request in each line. Each request that is too long is
-    replaced.
+    """A stream of requests, one in each line, in which long requests are replaced.
 
-    Only the start of a long request is kept in memory. The replacement has the id of the long
-    request. The method of the replacement is a text that describes the problem. Because the server
-    has no method with this name, the answer is an error that contains the text. If the start of the
-    long request contains no id, the client receives no answer.
+    Only the start of a long request is kept in memory. The replacement has the same id, and its
+    method is a text about the problem. The server has no such method, so the error contains the
+    text. If the start contains no id, the client receives no answer.
     """
 
     def __init__(self, stream: BinaryIO, max_bytes: int = MAX_REQUEST_BYTES) -> None:

@@ -40,9 +40,9 @@ class OverSizes:
     """The sizes of the model. The defaults are the sizes of the reference model.
 
     Attributes:
-        history: the maximum number of past balls that the encoder reads.
-        features: the number of features of each past ball.
-        context: the number of features that describe the match at the start of the over.
+        history: the maximum number of past balls.
+        features: the number of features of a past ball.
+        context: the number of features of the match.
         length: the maximum number of tokens in an over.
         dropout: the dropout rate of the encoder's input.
     """
@@ -87,7 +87,7 @@ class OverSizes:
 
 
 class HistoryEncoder(nn.Module):
-    """The encoder, which turns past balls into the memory that the decoder attends to."""
+    """The encoder, which computes the memory from past balls."""
 
     P: Tensor
 
@@ -103,10 +103,9 @@ class HistoryEncoder(nn.Module):
         self.norm_2 = nn.LayerNorm(sizes.d)
 
     def forward(self, history: Tensor, padded: Tensor) -> Tensor:
-        """Encode the past balls ``(batch, balls, features)`` as the memory ``(batch, balls, d)``.
+        """Encode past balls ``(batch, balls, features)`` as the memory ``(batch, balls, d)``.
 
-        The mask ``padded`` has the shape ``(batch, balls)`` and is true for padding. The most
-        recent ball comes last. Positions are counted backwards from the last ball, so the padding
+        The most recent ball comes last. ``padded`` is true for padding, ``(batch, balls)``. Padding
         that all rows share can be removed.
         """
         places = self.P[len(self.P) - history.shape[-2] :]
@@ -119,7 +118,7 @@ class HistoryEncoder(nn.Module):
 
 
 class OverDecoder(nn.Module):
-    """The decoder, which predicts the next token from earlier tokens, match features and memory."""
+    """The decoder, which predicts the next token from earlier tokens, match and memory."""
 
     P: Tensor
 
@@ -158,7 +157,7 @@ class OverDecoder(nn.Module):
 
 
 class OverModel(nn.Module):
-    """The encoder-decoder. If ``sizes`` is ``None``, the defaults of `OverSizes` are used."""
+    """The encoder-decoder. The default of ``sizes`` is ``OverSizes()``."""
 
     def __init__(self, sizes: OverSizes | None = None) -> None:
         super().__init__()
@@ -171,9 +170,9 @@ class OverModel(nn.Module):
 
         Args:
             history: ``(batch, balls, features)``.
-            padded: ``(batch, balls)``, true for a position without a ball.
+            padded: true for a position without a ball, ``(batch, balls)``.
             context: ``(batch, context)``.
-            tokens: token numbers ``(batch, position)``. Each row starts with `START` and has at
+            tokens: token numbers, ``(batch, position)``. Each row starts with `START` and has at
                 most `OverSizes.length` tokens.
         """
         memory = self.encoder(history, padded)
@@ -186,7 +185,7 @@ class Choice:
 
     Attributes:
         greedy: true to choose the most likely token; false to sample a token.
-        temperature: the number by which the logits are divided before sampling.
+        temperature: the divisor of the logits before sampling.
         top_k: the number of most likely tokens that may be sampled; ``None`` for all tokens.
     """
 
@@ -206,14 +205,12 @@ def decode(
     samples: int = 1,
     generator: torch.Generator | None = None,
 ) -> Tensor:
-    """Generate overs token by token.
-
-    Each over stops at `END` or after `OverSizes.length` tokens. `OverModel.forward` describes the
-    inputs.
+    """Generate overs token by token; for the inputs, see `OverModel.forward`.
 
     Returns:
-        Token numbers ``(batch * samples, length)``. The samples of one over are in adjacent rows.
-        After `END`, a row contains only `PAD`. The model itself never generates `PAD` or `START`.
+        token numbers, ``(batch * samples, length)``. The samples of one over are in adjacent rows.
+        Each over ends at `END` or after `OverSizes.length` tokens. After `END`, a row contains
+        `PAD`.
     """
     memory = model.encoder(history, padded)
     tokens = torch.full((len(context) * samples, 1), START)

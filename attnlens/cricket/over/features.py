@@ -1,9 +1,8 @@
-"""The tokens and the inputs of the encoder-decoder.
+"""The tokens and the inputs of the encoder-decoder (see docs/over.md).
 
-The inputs describe the past balls and the state before the over. All inputs are computed from three
-sources: earlier deliveries of the innings, facts that are known before the innings (sides, ground,
-target), and ratings from earlier matches. The inputs do not contain the bowler of the over or the
-batter who comes in after a wicket. The page docs/over.md lists the facts that tokens omit.
+The sources are earlier deliveries of the innings, ratings of earlier matches, and facts that are
+known before the innings (sides, ground, target). The bowler of the over and the next batter are not
+among the inputs.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ TOKENS: Final[tuple[str, ...]] = (
     "lb",
     "b",
 )
-"""The 24 tokens. All probability vectors use this order."""
+"""The 24 tokens, in the order of all probability vectors."""
 
 TOKEN_INDEX: Final[dict[str, int]] = {token: number for number, token in enumerate(TOKENS)}
 _END_TOKEN: Final = SPECIAL[END]
@@ -49,8 +48,7 @@ _END_TOKEN: Final = SPECIAL[END]
 def token_of(ball: Delivery) -> str:
     """Return the token of a delivery.
 
-    If no token has the delivery's number of runs, the token with the most runs is used, for example
-    ``wd+4``.
+    If no token has the delivery's number of runs, the token with the most runs is used (``wd+4``).
     """
     if ball.outcome == "W":
         return "W"
@@ -70,16 +68,12 @@ def token_of(ball: Delivery) -> str:
 
 
 def legal(token: str) -> bool:
-    """Return whether a ball with this token counts towards the over.
-
-    The token ``W`` always counts, because this token does not show whether the ball was a wide or a
-    no-ball.
-    """
+    """Return whether a ball with this token counts towards the over; ``W`` always counts."""
     return token not in SPECIAL and not token.startswith(("wd", "nb"))
 
 
 def overs_of(innings: Innings) -> dict[int, tuple[Delivery, ...]]:
-    """Return a dictionary that maps each over number in the file to the over's deliveries."""
+    """Return the deliveries of each over. The keys are the over numbers in the file."""
     overs: dict[int, tuple[Delivery, ...]] = {}
     for ball in innings.deliveries:
         overs[ball.over] = (*overs.get(ball.over, ()), ball)
@@ -103,17 +97,14 @@ def token_words(tokens: Sequence[int], balls: int | None = None) -> list[str]:
 
 
 RATED: Final = ("striker", "venue", "batting_team", "bowling_team", "era", "competition")
-"""The kinds of rating that the model uses as inputs.
-
-The bowler's ratings are left out, because the bowler of the over is unknown.
-"""
+"""The kinds of rating among the inputs. The bowler of the over is unknown."""
 
 PAST_FEATURES: Final[tuple[str, ...]] = (
     *("innings_used", "ball_of_over", "overs_ago", "runs_batter", "runs_extras", "dot", "four"),
     *("six", "wicket", "wide", "no_ball", "bye", "next_striker", "next_partner", "last_bowler"),
     *("bowled_out", "surprise", "runs_above"),
 )
-"""The 18 features of a past ball, in order. The page docs/over.md explains every feature."""
+"""The 18 features of a past ball, in order (see docs/over.md)."""
 
 CONTEXT_FEATURES: Final[tuple[str, ...]] = (
     *("second", "super_over", "over", "innings_used", "powerplay", "death", "balls_left"),
@@ -124,7 +115,7 @@ CONTEXT_FEATURES: Final[tuple[str, ...]] = (
 """The 20 features of the match at the start of the over."""
 
 _BY_OVER: Final = slice(12, 16)
-"""The columns that depend on the forecast over. The column ``overs_ago`` is not included."""
+"""The columns that depend on the forecast over, without ``overs_ago``."""
 
 _OVERS_AGO: Final = 2
 _RUNS: Final = np.array([0, 1, 2, 3, 4, 5, 6, 0, 1, 1, 1], np.float32)
@@ -138,20 +129,19 @@ class OverArrays:
     """Arrays that describe one innings of ``n`` balls and ``m`` overs.
 
     Attributes:
-        past_features: the `PAST_FEATURES` of every ball ``(n, 18)``. Features that depend on the
+        past_features: the `PAST_FEATURES` of every ball, ``(n, 18)``. Features that depend on the
             forecast over are 0.
-        batter, bowler: for each ball, the player's number within the innings ``(n,)``.
-        ball_over: the over number of each ball, as in the file ``(n,)``.
-        legal: whether each ball was legal ``(n,)``.
-        base: the log-probabilities of the outcomes, from only the scoreboard, ``(n, 11)``.
-        outcome: the class number of each ball's outcome ``(n,)``; -1 for a ball without an outcome.
-        over: the over numbers, as in the file ``(m,)``.
-        start: the number of balls before each over ``(m,)``.
-        pair: the striker and the non-striker at the start of each over ``(m, 2)``; -1 for an
-            unknown batter.
-        context: the `CONTEXT_FEATURES` ``(m, 20)``.
+        batter, bowler: each ball's player, numbered within the innings, ``(n,)``.
+        ball_over: the over number of each ball in the file, ``(n,)``.
+        legal: whether each ball was legal, ``(n,)``.
+        base: the log-probabilities of the outcomes from the scoreboard alone, ``(n, 11)``.
+        outcome: the class number of each ball's outcome, ``(n,)``; -1 without an outcome.
+        over: the over numbers in the file, ``(m,)``.
+        start: the number of balls before each over, ``(m,)``.
+        pair: the striker and the non-striker at the start of each over, ``(m, 2)``; -1 if unknown.
+        context: the `CONTEXT_FEATURES`, ``(m, 20)``.
         tokens: the tokens of each over.
-        allotment: the number of legal balls that one bowler may bowl; 0 if there is no limit.
+        allotment: the number of legal balls that one bowler may bowl; 0 without a limit.
     """
 
     past_features: Floats32
@@ -172,10 +162,7 @@ class OverArrays:
         return len(self.over)
 
     def history(self, row: int, max_balls: int) -> Floats32:
-        """Return the `PAST_FEATURES` of the balls before an over, ``(balls, 18)``.
-
-        Only the last ``max_balls`` balls are included, oldest first.
-        """
+        """Return the `PAST_FEATURES` of the balls before an over, oldest first, ``(n, 18)``."""
         end = int(self.start[row])
         some = slice(max(0, end - max_balls), end)
         features = self.past_features[some].copy()
@@ -200,10 +187,7 @@ class OverArrays:
 def encode_overs(
     match: Match, innings: Innings, ratings: Ratings, base: BaseModel, *, over: int | None = None
 ) -> OverArrays:
-    """Return the arrays for every over of an innings, or only for one over.
-
-    If ``over`` is given, the arrays describe only that over, which may be an over in the future.
-    """
+    """Return the arrays for all overs, or for ``over`` alone. ``over`` may be in the future."""
     deliveries = innings.deliveries
     quota = quota_of(match, innings)
     numbers: dict[str, int] = {}
@@ -338,7 +322,7 @@ def _six(logits: Floats32) -> tuple[Floats32, Floats32]:
 
 
 OverRow = tuple[OverArrays, int]
-"""The arrays of an innings, and the row number of one over in these arrays."""
+"""The arrays of an innings, and the row number of one over."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -346,12 +330,12 @@ class OverBatch:
     """A batch of overs.
 
     Attributes:
-        history: the past balls, oldest first ``(overs, balls, features)``.
-        padded: true for a position without a ball ``(overs, balls)``.
+        history: the past balls, oldest first, ``(overs, balls, features)``.
+        padded: true for a position without a ball, ``(overs, balls)``.
         context: ``(overs, context)``.
-        inputs: ``<start>``, then ``targets`` without the last column ``(overs, positions)``.
-        targets: the tokens of the over, then ``<end>``, then padding ``(overs, positions)``. An
-            over that is longer than the model's maximum length is truncated.
+        inputs: ``<start>`` and all ``targets`` except the last column, ``(overs, positions)``.
+        targets: the tokens of the over, ``<end>`` and padding, ``(overs, positions)``. Overs above
+            the model's maximum length are truncated.
     """
 
     history: Tensor

@@ -1,8 +1,7 @@
 """Forecast the next over with the trained encoder-decoder, and report its cross-attention.
 
-A token does not fully determine the runs of its delivery. The runs of a sampled delivery are drawn
-from the training deliveries with the same token. A sampled over stops early if the target is
-reached or if no batter is left. See docs/over.md.
+The runs of a sampled delivery are drawn from the training deliveries with the same token. A sampled
+over stops if the target is reached or if no batter is left. See docs/over.md.
 """
 
 from __future__ import annotations
@@ -76,7 +75,7 @@ class OverQuestion:
         over: the over's number in the file.
         balls: the deliveries of the over; empty if the over is not yet bowled.
         before: the number of earlier deliveries in the innings.
-        start: the first ball of the over, with the scoreboard before that ball.
+        start: the first ball of the over, with the scoreboard before the ball.
         finished: whether the over is complete in the file.
     """
 
@@ -119,11 +118,10 @@ def find_over(match: Match, over: int | str, innings: int | None = None) -> Over
     """Find an over by its name, or by its number in the file (the first over is 0).
 
     Args:
-        over: the over's number in the file, ``last``, ``next``, or a name such as ``2:12`` (innings
-            2, over 12). ``next`` is the over in progress. Between overs, ``next`` is the coming
-            over.
-        innings: the innings, counted from 1. If ``over`` is ``next``, the default is the last
-            innings. For other overs, the default is 1.
+        over: the number, ``last``, ``next``, or a name such as ``2:12`` (innings 2, over 12).
+            ``next`` is the over in progress or, between overs, the coming over.
+        innings: the innings, counted from 1. The default is the last innings for ``next``, and 1
+            for other overs.
 
     Raises:
         BallNotFoundError: the match does not have the over or the innings, the name is invalid, or
@@ -241,8 +239,8 @@ class TokenBall:
 class BowledBall(TokenBall):
     """A ball that was bowled, and the probability that the model assigned to the ball's token.
 
-    The probability is conditional on the earlier balls of the over. If the over has more balls than
-    the model can generate, the probability of the remaining balls is ``None``.
+    The probability is conditional on the earlier balls of the over. Balls beyond the model's
+    maximum length have the probability ``None``.
     """
 
     probability: float | None
@@ -261,11 +259,11 @@ class CrossAttention:
 
     Attributes:
         labels: the label of each position; ``None`` for padding.
-        padded: the number of padding positions at the start.
+        padded: the number of padding positions.
         balls: the balls at the remaining positions.
         weights: the attention weights, averaged over the heads, ``(token, position)``.
         by_head: the attention weights of each head, ``(head, token, position)``.
-        effects_nats: the change of a token's forecast when one ball is hidden, ``(token, ball)``.
+        effects_nats: each token's change in nats if one ball is hidden, ``(token, ball)``.
     """
 
     tokens: list[str]
@@ -309,7 +307,7 @@ class SampledChoice(Choice):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NextOver:
-    """The forecast of an over, which ``attnlens over --json`` prints. All numbers are rounded."""
+    """The forecast of an over, as printed by ``attnlens over --json``. All numbers are rounded."""
 
     schema_version: str
     model: OverWriter
@@ -351,11 +349,10 @@ def next_over(
     """Forecast an over.
 
     Args:
-        choice: the rule for choosing the tokens of the forecast. The additional samples use the
-            same temperature and top-k.
-        samples: the number of additional overs to sample. ``seed`` makes the samples reproducible.
+        choice: the rule for choosing tokens. Samples use the same temperature and top-k.
+        samples: the number of additional overs to sample, reproducible with ``seed``.
         evidence: whether to measure the effect of hiding each past ball.
-        history: whether the ratings include only matches that were played before this match.
+        history: whether the ratings use only matches before this match.
 
     Raises:
         InputError: the choice, the seed or the number of samples is out of range.
@@ -430,12 +427,9 @@ def _token(number: int, chances: Floats) -> WrittenToken:
 
 
 def _read(model: OverModel, batch: OverBatch, inputs: Tensor) -> tuple[Floats, Floats]:
-    """Return next-token probabilities and the cross-attention, from one forward pass.
+    """Return probabilities ``(2, position, token)`` and cross-attention ``(head, position, ball)``.
 
-    Returns:
-        Two arrays. The first array contains the probabilities for the generated over and the bowled
-        over, with shape ``(2, position, token)``. The second array contains the cross-attention for
-        the generated over, with shape ``(head, position, ball)``.
+    The two rows of probabilities belong to the generated over and the bowled over.
     """
     places = max(inputs.shape[1], batch.inputs.shape[1])
     both = torch.cat(
@@ -457,10 +451,7 @@ def _read(model: OverModel, batch: OverBatch, inputs: Tensor) -> tuple[Floats, F
 
 
 def single_effects(model: OverModel, batch: OverBatch, inputs: Tensor) -> Floats:
-    """Return how much each token's forecast changes when one past ball is hidden.
-
-    The result has the shape ``(position, ball)``. The unit is nats.
-    """
+    """Return each token's change in nats if one past ball is hidden, ``(position, ball)``."""
     hidden = torch.eye(batch.history.shape[1], dtype=torch.bool)
     chances = []
     for some in torch.split(torch.cat([torch.zeros_like(hidden[:1]), hidden]), _MAX_ROWS):
@@ -541,13 +532,13 @@ class TrainedOvers(Trained):
 
     @property
     def token_runs(self) -> NDArray[np.float64]:
-        """The distribution of runs for each token in the training data, with shape ``(24, 9)``."""
+        """The result of the function `token_runs` for the training data, ``(24, 9)``."""
         return np.array(self.card["token_runs"], dtype=float)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OverWriter:
-    """The checkpoint that made the forecast, and the dates of its training and its ratings."""
+    """The checkpoint of a forecast, and the dates of its training and ratings."""
 
     name: str
     sha256: str
@@ -606,7 +597,7 @@ class Limits:
     """The limits that can end an over early.
 
     Attributes:
-        runs: the runs needed to reach the target; ``None`` if there is no target to reach.
+        runs: the runs needed to reach the target; ``None`` without a target to reach.
         wickets: the number of wickets left.
         balls: the number of legal balls per over; ``None`` if an over has six or more.
     """
@@ -628,8 +619,8 @@ class Limits:
 class SampledOvers:
     """The runs, wickets and boundaries of sampled overs. Each row is one over.
 
-    Deliveries after the end of the innings are not counted. ``finished`` is true if the over or the
-    innings ended within the model's maximum number of tokens.
+    Deliveries after the end of the innings are not counted. ``finished`` is false for an over that
+    was cut at the model's maximum length.
     """
 
     runs: Integers
@@ -642,10 +633,9 @@ class SampledOvers:
 
 
 def token_runs(matches: Sequence[Match]) -> NDArray[np.float64]:
-    """Return the distribution of runs for each token, with shape ``(24, 9)``.
+    """Return the distribution of runs for each token, ``(24, 9)``.
 
-    Column ``k`` has the share of deliveries with ``k`` runs. The last column also counts deliveries
-    with more than 8 runs.
+    Column ``k`` has the share of deliveries with ``k`` runs. Column 8 also counts more runs.
     """
     counts = np.zeros((len(TOKENS), MAX_RUNS + 1))
     for side in (side for match in matches for side in match.innings if not side.super_over):

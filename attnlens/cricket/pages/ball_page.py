@@ -70,7 +70,6 @@ from attnlens.render.text_terminal import VERDICTS
 _NAMES: Final = {outcome: names.label for outcome, names in OUTCOME_NAMES.items()}
 
 _MIN_BAR_PROB: Final = 0.03
-"""An outcome with at least this probability is listed with a bar."""
 
 MIN_COLOURED_POINTS: Final = 0.05
 _OUTCOME_COLUMNS: Final = 11
@@ -78,9 +77,7 @@ _PAGE_LINES, _PAGE_COLUMNS = 28, 78
 _SIZES: Final = (
     (3, 8, 4), (3, 7, 4), (2, 7, 4), (2, 6, 4), (1, 6, 4), (1, 6, 3), (1, 5, 4), (1, 5, 2),
 )  # fmt: skip
-"""Maximum numbers of hidden sets, of lines of the attention strip, and of reasons. The page uses
-the first entry that makes the page fit on one screen.
-"""
+"""Maximum numbers of hidden sets, attention lines and reasons. The first fitting entry is used."""
 
 _BORDERLINE: Final = "borderline"
 BORDERLINE_WORDS: Final = "borderline: outside the 95% range, but not significant after correction"
@@ -88,12 +85,11 @@ _HIDDEN_COLUMNS: Final = ("balls", "change", "control_range")
 _MAX_HIDDEN_SETS, _VERDICT_COLUMNS, _MIN_NAME_COLUMNS = 3, 12, 12
 
 _MARKS: Final = tuple(zip((*MARKED_RATIOS, 0.0), ("↑↑", "↑", "", "↓", "↓↓"), strict=True))
-"""For each mark, the smallest ratio of the probability to the usual one that gets the mark."""
+"""For each mark, the smallest ratio to the usual probability."""
 
 _MARK_WORDS: Final = {"↑": "above it", "↓": "below it", "↑↑": "twice it", "↓↓": "half of it"}
 
 _MIN_REASON_POINTS, _MAX_REASONS = 0.3, 4
-"""The minimum points for a line about a group, and the maximum number of these lines."""
 
 _MIN_PARTNERSHIP_RUNS: Final = 30
 _MIN_BAR_COLUMNS, _BAR_COLUMNS = 12, 24
@@ -106,15 +102,15 @@ _HEAD_WORDS: Final = "Head rows: name, and share of the past balls' effect."
 _NAME_COLUMNS = 16
 _HEADER_LINES: Final = 3
 _MIN_WIDE_BALLS: Final = 24
-"""Cells are two columns wide if at least this number of balls fits, otherwise one column."""
+"""Cells are two columns wide if this many balls fit."""
 
 _MAX_ATTENDED: Final = 2
 _MIN_EFFECT_POINTS: Final = 0.2
-"""The smallest effect of a ball, in percentage points, that is shown as ▲ or ▼ instead of ``·``."""
+"""Smaller effects, in percentage points, are shown as ``·`` instead of ▲ or ▼."""
 
 
 class BallLabels:
-    """A dictionary from indices to past balls, and the short names of the players."""
+    """Labels of past balls, with short names of the players."""
 
     def __init__(self, explanation: Explanation) -> None:
         ball = explanation.ball
@@ -146,12 +142,10 @@ class AttentionRow(NamedTuple):
 
 
 def leading_rows(explanation: Explanation, heads: int) -> list[AttentionRow]:
-    """Return the rows of the attention strip, for all heads together and for the main heads.
+    """Return the rows of the attention strip: all heads together, and then single heads.
 
-    The first row is the attention over all heads. The next rows are the heads with the largest
-    effects. Every row covers the balls of the medium scale. The row of a head shows how this head
-    divides its attention among past balls. The label contains ``carries``, the head's share of the
-    past balls' effect. Heads of the long scale are left out, because their keys are overs.
+    The heads with the largest effects come first. The row of a head shows how this head divides its
+    attention among past balls. Heads of the long scale are left out, because their keys are overs.
     """
     balls = explanation.across_balls.medium.balls
     attention = {past.index: past.attention for past in explanation.past_balls}
@@ -181,11 +175,11 @@ _SEES: Final[Mapping[str, str]] = {
     "wicket_adjacent": "wickets",
     "boundary": "boundaries",
 }
-"""Short names of relations. Each head of the scale ``whole`` is restricted to one relation."""
+"""Short names of relations, for heads of the scale ``whole``."""
 
 
 def head_label(scale: str, key: str, head: HeadAttention) -> str:
-    """Return the short name and the ``carries`` of a head, such as ``batter 46%``."""
+    """Return the head's name and its share of the effect, such as ``batter 46%``."""
     name = f"{scale} {key.split('_')[1]}"
     if scale == "whole" and head.started_as is not None:
         name = _SEES.get(head.started_as, head.started_as.replace("_", " "))
@@ -196,8 +190,7 @@ def add_attention(page: Page, explanation: Explanation, labels: BallLabels, room
     """Add the attention strip of the medium scale, in at most ``room`` lines.
 
     Returns:
-        A sentence that explains the row labels. The sentence is empty if no row is about a single
-        head.
+        A sentence that explains the labels of single heads, or an empty text.
     """
     inner = explanation.across_balls.medium
     if not inner.balls:
@@ -210,11 +203,7 @@ def add_attention(page: Page, explanation: Explanation, labels: BallLabels, room
 
 
 def _attended_balls(explanation: Explanation) -> list[str]:
-    """Describe the past balls that have the most attention, and the ball with the largest effect.
-
-    Example: ``7.3 six: 56%, +1.6 points``. The percentage is the ball's share of the attention over
-    all heads. The points are the ball's effect on the probability of the explained outcome.
-    """
+    """Return texts such as ``7.3 six: 56%, +1.6 points`` (attention and effect)."""
     past = explanation.past_balls
     attended = sorted(past, key=lambda ball: (-ball.attention, -ball.index))[:_MAX_ATTENDED]
     rows = [_ball_figures(ball, " points" if ball is attended[0] else "") for ball in attended]
@@ -232,7 +221,7 @@ def _ball_figures(ball: PastBall, unit: str) -> str:
 
 
 def single_effects(explanation: Explanation) -> dict[int, float]:
-    """Return a dictionary from the index of each past ball to the points that the ball adds."""
+    """Return the percentage points that each past ball adds, by the index of the ball."""
     return {
         past.index: past.effect_points
         for past in explanation.past_balls
@@ -252,9 +241,8 @@ def add_strip(
     """Add the attention strip. Each row is a line of shaded cells, with gaps between overs.
 
     Args:
-        inner: the heat map. Each ball of the heat map is a cell. effects: a dictionary from the
-            index of each ball to the points that the ball adds to ``outcome``. The points are shown
-            as a line of signs.
+        inner: the heat map, with one cell for each ball.
+        effects: the points that each ball adds, by the index of the ball.
         outcome: the explained outcome, for the heading.
     """
     window = [labels.by_index[index] for index in inner.balls if index in labels.by_index]
@@ -337,9 +325,10 @@ def add_outcome_bars(
 
     Args:
         rows: for each outcome, the name, a probability for comparison, and the probability.
-        headings: the column headings of the two probabilities. chosen: the outcome to mark with ◂.
-            actual: the actual outcome, which is marked with ●. meaning: the text that explains the
-            mark ◂.
+        headings: the column headings of the two probabilities.
+        chosen: the outcome to mark with ◂.
+        meaning: the text that explains the mark ◂.
+        actual: the outcome to mark with ●.
     """
     room = max(0, page.width - _OUTCOME_COLUMNS - 26)
     with_bars = [row for row in rows if row[0] in (chosen, actual) or max(row[1:]) >= _MIN_BAR_PROB]
@@ -377,11 +366,10 @@ class HiddenSet:
 
     Attributes:
         balls: the name of the set.
-        change: the outcome's probability before and after hiding, such as ``8.1 → 6.7%``.
-        control_range: the median and the range of the probability when other sets of the same size
-            are hidden. Empty if there are no such sets.
-        sign, words, style: the verdict as a sign and as words, and the style of the words. claim:
-            the index of the claim in the explanation. ``None`` for the row with the headings.
+        change: the probability before and after hiding, such as ``8.1 → 6.7%``.
+        control_range: the median and the range for hidden sets of the same size, or empty.
+        sign, words, style: the verdict as a sign and as words, and the words' style.
+        claim: the index of the claim; ``None`` for the row of headings.
     """
 
     balls: str
@@ -398,19 +386,17 @@ class BallPage:
     """The parts of the first screen of an explanation.
 
     Attributes:
-        players: the bowler and the batter, the ball, and the score.
-        standing: special circumstances, the players' figures, and the ball's position in the
-            innings.
+        players: the bowler, the batter, the ball and the score.
+        standing: special circumstances, the players' figures, and the position in the innings.
         cautions, remarks: the notes at the top, and the notes at the end.
-        headline: a sentence that compares the explained outcome's probability with the usual one.
-        chances: for each listed outcome, the text (name and probability), the sign (such as ↑ for
-            above usual), and whether this outcome is explained.
-        usual_words: the meaning of "usual" and of the signs on this page.
+        headline: a comparison of the explained outcome's probability with the usual one.
+        chances: each listed outcome as text, its sign, and whether it is explained.
+        usual_words: the meaning of "usual" and of the signs.
         outcome: the name of the explained outcome.
-        attended: the balls that have the most attention, and the ball with the largest effect.
+        attended: the balls with the most attention, and the ball with the largest effect.
         hidden: the effects of hiding sets of past balls.
-        reasons: the groups of inputs that are shown as reasons, each with the points that it adds.
-        excluded: lines about groups that are not shown as reasons, because they are miscalibrated.
+        reasons: the groups of inputs that are shown as reasons, with their points.
+        excluded: lines about miscalibrated groups, which are not shown as reasons.
         came: sentences about the result of the ball and the win probability.
     """
 
@@ -430,7 +416,7 @@ class BallPage:
 
 
 def ball_page_of(explanation: Explanation, *, max_hidden_sets: int = _MAX_HIDDEN_SETS) -> BallPage:
-    """Return the parts of the page of an explanation.
+    """Return the parts of the page.
 
     Args:
         explanation: the result of `presentable`.
@@ -489,10 +475,7 @@ def render_ball(page: Page, explanation: Explanation) -> None:
 
 
 def came_line(explanation: Explanation, names: Mapping[str, str]) -> Sentence | None:
-    """Return a sentence about the result, or ``None`` if the ball has not been bowled.
-
-    Example: ``It was a wicket (4%): Jones was caught by Smith off Khan.``
-    """
+    """Return a sentence about the result, or ``None`` if the ball has not been bowled."""
     prediction, dismissed = explanation.prediction, dismissal(explanation)
     if prediction.actual is None:
         return None
@@ -528,7 +511,7 @@ def _hidden(explanation: Explanation, labels: BallLabels, limit: int) -> list[Hi
 
 
 def add_hidden(page: Page, hidden: Sequence[HiddenSet], outcome: str) -> None:
-    """Add a line for each hidden set of past balls, with a comparison to sets of the same size."""
+    """Add a line for each hidden set, with a comparison to sets of the same size."""
     if not hidden:
         return
     heads = HiddenSet("Hiding", f"P({outcome})", "hiding others (95%)", "", "effect", "heading")
@@ -620,8 +603,7 @@ def reasons_for(
 ) -> list[tuple[str, float]]:
     """Return the groups that change the explained outcome most, with their points.
 
-    The points of the other groups are added up as "all else". A group whose contributions were
-    miscalibrated on held-out balls is not listed. Its points are also included in "all else".
+    The points of small and miscalibrated groups are added up as "all else".
     """
     rows = contributions_to(explanation, explanation.prediction.subject)
     holding = {group.group for group in explanation.contributions if group.holds}
@@ -635,17 +617,14 @@ def reasons_for(
 
 
 def _with_record(explanation: Explanation, group: str, names: Mapping[str, str]) -> str:
-    """Return the name of a group. For a player's record, add the figures of the record.
-
-    Example: ``Patel's record (8.9% of 812 balls to 2025-10-31)``.
-    """
+    """Return text such as ``Patel's record (8.9% of 812 balls to 2025-10-31)``."""
     words = group_words(explanation, group, names)
     note = group_note(explanation, group)
     return words if note is None else f"{words} ({note.partition(' on ')[2]})"
 
 
 def reason_lines(explanation: Explanation, labels: BallLabels, min_points: float) -> list[str]:
-    """Return a line for each group that is not shown as a reason, because it is miscalibrated."""
+    """Return a line for each miscalibrated group, which is not shown as a reason."""
     holding = {group.group for group in explanation.contributions if group.holds}
     return [
         f"{group_words(explanation, group, labels.names)}: {signed_points(points, '−')}, included "
@@ -710,7 +689,7 @@ def map_of(explanation: Explanation, scale: str) -> HeatMap | LongHeatMap:
 
 @terminal_page()
 def render_what_if(page: Page, what_if: WhatIf) -> None:
-    """Render the page of the answer to a what-if question."""
+    """Render the answer to a what-if question."""
     page.parts(what_if.before.echo)
     lead = "  what if"
     for change in what_if.changes:
@@ -733,7 +712,7 @@ def render_what_if(page: Page, what_if: WhatIf) -> None:
 
 
 def _score_line(state: BallFacts) -> str:
-    """Describe the score, for example ``54/2 after 45 legal balls, 80 needed off 75``."""
+    """Return text such as ``54/2 after 45 legal balls, 80 needed off 75``."""
     bowled = (state.legal_number or 1) - 1
     text = f"{state.score}/{state.wickets} after {count(bowled, 'legal ball')}"
     if state.runs_required is not None and state.balls_left is not None:

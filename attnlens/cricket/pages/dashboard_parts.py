@@ -88,7 +88,7 @@ def _scale_of(explanation: Explanation) -> tuple[float, float]:
 
 
 def render_scores(innings: Innings, document: Json) -> list[str]:
-    """Render the score bar of each ball. A score bar shows the score before the ball.
+    """Render a bar for each ball, with the score before the ball.
 
     Args:
         document: the result of `attnlens.cricket.explain.innings_data.shown_innings`.
@@ -110,7 +110,7 @@ def render_scores(innings: Innings, document: Json) -> list[str]:
 
 
 def render_what_if_part(answer: WhatIf) -> str:
-    """Render the answer to a what-if question: the changes and the outcomes' probabilities."""
+    """Render the answer to a what-if question: the changes and the probabilities."""
     return render_part("cricket/what_if_part.html", answer=answer, names=_NAMES)
 
 
@@ -127,8 +127,8 @@ def render_heads(document: Json) -> dict[str, str]:
         document: the result of `attnlens.cricket.lab.head_study.head_report`, as JSON.
 
     Returns:
-        A dictionary of HTML pages. The key of a head's page is the head's id, such as ``whole-0``.
-        The key of the page about all heads is ``""``.
+        A page for each head's id, such as ``whole-0``. The key of the page about all heads is
+        ``""``.
 
     Raises:
         KeyError, TypeError, ValueError, AttributeError: ``document`` is not a report about heads.
@@ -182,7 +182,7 @@ def _ends(figures: Json, name: str) -> Sequence[float]:
 
 
 def _shade(share: float | None) -> tuple[float, float]:
-    """Return a share and a shade from 0 to 1. The square root keeps small shares visible."""
+    """The square root keeps small shares visible."""
     value = share or 0.0
     return value, min(1.0, value / _DARKEST_SHARE) ** 0.5
 

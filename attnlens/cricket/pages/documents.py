@@ -1,7 +1,4 @@
-"""Render an explanation as HTML and as Markdown (CommonMark with tables).
-
-The last part of the module defines how Python and Jupyter show documents.
-"""
+"""Render explanations as HTML and Markdown, and define how Python and Jupyter show documents."""
 
 from __future__ import annotations
 
@@ -37,19 +34,19 @@ WeightedBalls: TypeAlias = list[tuple[str, str, float]]
 """The balls to which a head attended: label, outcome and attention weight."""
 
 _HeadLine: TypeAlias = tuple[str, str | None, HeadAttention, WeightedBalls]
-"""A head: the name, the restriction (or ``None``), the attention, and the most attended balls."""
+"""Name, restriction (or ``None``), attention and most attended balls of a head."""
 
 _MAX_ATTENDED_BALLS: Final = 6
 _NARROW_WIDTH, _WIDTH = 9.0, 19.0
 _MAX_WIDE_BALLS: Final = 40
-"""A map with more balls than this has narrow cells without frames, and one label for each over."""
+"""Larger maps have narrow cells without frames, and one label for each over."""
 
 _OUTCOME_STYLES: Final[Mapping[str, str]] = {"W": "wicket", "4": "boundary", "6": "boundary"}
 _BARE: Final = {outcome: words.removeprefix("a ") for outcome, words in OUTCOME_WORDS.items()}
 
 
 def render_html(explanation: Explanation) -> str:
-    """Render the explanation as an HTML page. The result does not end with a line break."""
+    """Render the explanation as an HTML page, without a final line break."""
     explanation = parts.presentable(explanation)
     ball, context = explanation.ball, parts.context(explanation)
     outcomes = explanation.prediction.outcomes
@@ -69,7 +66,7 @@ def render_html(explanation: Explanation) -> str:
 
 
 def render_markdown(explanation: Explanation) -> str:
-    """Render the explanation as Markdown. The result does not end with a line break."""
+    """Render the explanation as Markdown (CommonMark with tables), without a final line break."""
     explanation = parts.presentable(explanation)
     return render_plain(
         "cricket/explanation.md",

@@ -60,7 +60,7 @@ def render_full_page(page: Page, explanation: Explanation, *, scale: str = "medi
     """Render the full page of one ball.
 
     Args:
-        scale: the name of the scale whose heads are shown in full.
+        scale: the scale whose heads are shown in full.
 
     Raises:
         InputError: ``scale`` is not the name of a scale.

@@ -1,8 +1,4 @@
-"""Render the terminal pages of a match and of the next over.
-
-The page of a match shows its result, scorecards and notes. The page of the next over shows the
-forecast tokens, the model's attention, and sampled overs.
-"""
+"""Render the terminal pages of a match and of the next over."""
 
 from __future__ import annotations
 
@@ -150,7 +146,7 @@ _OUTCOME_STYLES: Final[Mapping[str, str]] = {"W": "alarm", "4": "strong", "6": "
 
 @terminal_page(min_width=60)
 def render_over(page: Page, next_over: NextOver) -> None:
-    """Render the page of one over.
+    """Render the page of one over: forecast tokens, attention and sampled overs.
 
     ``next_over`` is the result of `attnlens.cricket.over.next_over.next_over`.
     """

@@ -33,21 +33,19 @@ from attnlens.render.safe import visible
 from attnlens.render.text_terminal import VERDICTS
 
 LEFT, ABOVE, BELOW, RADIUS = 40, 14, 42, 10
-"""The left, top and bottom margins of a curve, and the radius of a dot."""
+"""The margins of a curve, and the radius of a dot."""
 
 _OVERS_BETWEEN_MARKS: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A shape in a drawing: a line or an area through points, a dot, or a text at a point.
+    """A line, an area, a dot or a text in a drawing.
 
     Attributes:
-        style: the name of the style that sets the colour. The name is a key of `_COLOURS` or a
-            class in the page's style sheet.
-        text: the text that is drawn. For the styles ``ball`` (an area) and ``mark``, this is the
-            text of a tooltip.
-        anchor: the part of the text that is at the point: ``start``, ``middle`` or ``end``.
+        style: the style of the colour: a key of `_COLOURS`, or a class in the page's style sheet.
+        text: the text to draw; for the styles ``ball`` and ``mark``, the text of a tooltip.
+        anchor: the part of the text at the point: ``start``, ``middle`` or ``end``.
         link: the address that opens when a reader selects a ball or a turning point.
     """
 
@@ -61,7 +59,7 @@ class Shape:
 
 
 Address = Callable[[int, int], str]
-"""A function that takes an innings and an index, and returns the address of the delivery's page."""
+"""Maps an innings and an index to the address of the delivery's page."""
 
 
 def score_of(side: InningsScore) -> str:
@@ -71,20 +69,21 @@ def score_of(side: InningsScore) -> str:
 
 
 def sides_of(story: MatchStory) -> str:
-    """Return the team names if the story has fewer than two innings, otherwise an empty text."""
+    """Return the team names, or an empty text if the story has two or more innings."""
     return "" if len(story.match.innings) > 1 else " v ".join(story.match.teams)
 
 
 def innings_of(story: MatchStory) -> list[tuple[str, list[WinPoint]]]:
-    """Return a side's score and the balls for each innings that has win probabilities."""
+    """Return the score and the balls of each innings that has win probabilities."""
     scores = {side.innings: score_of(side) for side in story.match.innings}
     groups = groupby(story.win_probability, key=lambda ball: ball.innings)
     return [(scores[number], list(balls)) for number, balls in groups]
 
 
 def columns_of(story: MatchStory, room: int) -> Iterator[tuple[str, list[float], list[str]]]:
-    """Yield each innings as text columns: its name, and a win probability and a mark for each
-    column. A mark is the number of a turning point, or a space.
+    """Yield each innings as columns of text: a name, win probabilities and marks.
+
+    A mark is the number of a turning point, or a space.
 
     Args:
         room: the number of columns for all innings together.
@@ -115,11 +114,10 @@ def curve(
     top: float = 0,
     address: Address | None = None,
 ) -> list[Shape]:
-    """Return the shapes of the win probability curve. Empty if the win probability is unknown.
+    """Return the shapes of the win probability curve; none if the probability is unknown.
 
     Args:
         left, top: the position of the drawing's upper left corner.
-        address: a function that returns the address of a delivery's page.
     """
     balls = len(story.win_probability)
     start, floor = left + LEFT, top + height - BELOW
@@ -166,7 +164,6 @@ def curve(
 
 
 def numbered_dot(number: int, x: float, y: float, link: str = "") -> list[Shape]:
-    """Return the shapes of a numbered dot."""
     dot = Shape("mark", ((x, y),), f"turning point {number}", radius=RADIUS, link=link)
     return [dot, Shape("number", ((x, y + 4),), str(number), 12, "middle")]
 
@@ -180,7 +177,7 @@ def _overs(balls: list[WinPoint]) -> Iterator[tuple[str, int]]:
 # ---- a card
 
 WIDTH, HEIGHT, EDGE = 1200, 630, 48
-"""The size and the margin of the card. Link previews have this size."""
+"""The size of the card (the size of a link preview), and the card's margin."""
 
 _MAX_CARD_MOMENTS: Final = 3
 _COLOURS: Final = {
@@ -224,7 +221,7 @@ def points_of(moment: Moment) -> str:
 
 
 def largest(moments: tuple[Moment, ...], max_moments: int) -> list[tuple[int, Moment]]:
-    """Return the moments with the largest swings, in their original order, with their numbers."""
+    """Return the moments with the largest swings and their numbers, in the original order."""
     ranked = sorted(enumerate(moments, 1), key=lambda entry: -abs(entry[1].swing or 0))
     return sorted(ranked[:max_moments], key=itemgetter(0))
 
@@ -278,14 +275,13 @@ def save_card(story: MatchStory, path: Path) -> None:
 
 SCREEN_LINES: Final = 40
 _MIN_MOMENTS: Final = 4
-"""A story with fewer moments than this is not shortened."""
+"""A story with fewer moments is not shortened."""
 
 MARGIN, ROWS = 5, 4
-"""The width of the win probability chart's left margin, and the number of the chart's rows."""
+"""The left margin and the number of rows of the win probability chart."""
 
 _MAX_SURPRISES: Final = 2
 _MIN_LISTED_POINTS, _MAX_LISTED_GROUPS = 0.3, 2
-"""The minimum points of a group that is listed below a moment, and the maximum number of groups."""
 
 _MAX_PLAYERS: Final = 3
 _CURVE_SIZE: Final = (860, 300)
@@ -296,12 +292,11 @@ _SIGNS: Final = {
     "not better than chance": ("–", "not shown", "chance"),
     None: (" ", "not tested", "untold"),
 }
-"""The sign, the words and the style for each verdict about a moment."""
+"""The sign, the words and the style for each verdict."""
 
 _MARK_WORDS: Final = (
     "Do earlier balls or players' records explain a probability? ✓ yes, – not shown, ? unclear."
 )
-"""The meaning of the signs that `sign_of` returns."""
 
 _GROUP_WORDS: Final = {
     "striker's record": "batter's record",
@@ -309,7 +304,7 @@ _GROUP_WORDS: Final = {
     "unknown bowler": "bowler new to the model",
     "venue and teams": "ground and teams",
 }
-"""Names of groups of inputs that differ from the names in JSON."""
+"""Names of groups that differ from the names in JSON."""
 
 
 # ---- a terminal
@@ -318,8 +313,8 @@ _GROUP_WORDS: Final = {
 def render_match_story(story: MatchStory, *, width: int, color: bool) -> str:
     """Render the story for one screen.
 
-    If the story is too long, the moments with the smallest swings are left out. If the story is
-    still too long, the groups of inputs below each moment are also left out.
+    If the story is too long, the moments with the smallest swings are left out. If the shortest
+    such story is still too long, the groups of inputs are left out first.
     """
     text, story = "", shown_story(story)
     moments = max(len(story.turning_points or story.surprises), _MIN_MOMENTS)
@@ -372,17 +367,14 @@ def _screen(page: Page, story: MatchStory, *, max_moments: int, reasons: bool) -
 
 
 def notes_of(story: MatchStory) -> tuple[list[str], list[str]]:
-    """Return the notes to show before the story, and the notes to show after the story.
-
-    Notes about the match file are not included.
-    """
+    """Return the notes before and after the story, except for notes about the match file."""
     notes = [note for note in story.notes if note.flag != "file"]
     first = [note.text for note in notes if note.flag not in REMARKS]
     return first, [note.text for note in notes if note.flag in REMARKS]
 
 
 def chart(page: Page, story: MatchStory) -> None:
-    """Draw the win probability as filled columns. Turning points are numbered above the columns."""
+    """Draw the win probability as filled columns, with numbers above the turning points."""
     sides = list(columns_of(story, page.width - MARGIN))
     before = percent(story.win_probability[0].before)
     page.paragraph(f"{story.team} to win, %; before the match {before}", "heading", indent=0)
@@ -402,7 +394,7 @@ def _filled(chance: float, row: int) -> str:
 def sign_of(moment: Moment) -> tuple[str, str, str]:
     """Return the mark, the words and the style of a moment's verdict.
 
-    A moment whose only supported claims have too small an effect gets the mark "not shown".
+    A supported claim with too small an effect gets the mark "not shown".
     """
     too_small = moment.verdict == "supported" and moment.finding is None
     return _SIGNS["not better than chance" if too_small else moment.verdict]
@@ -428,10 +420,7 @@ def _moment(page: Page, lead: Line, moment: Moment, *, reasons: bool) -> None:
 
 
 def moved_words(moment: Moment) -> str:
-    """Return a phrase with the expected change and the points of the groups of inputs.
-
-    Example: ``expected change −0.7; relative to usual: batter's record −0.8, this over +0.4``.
-    """
+    """Return text such as ``expected change −0.7; relative to usual: batter's record −0.8``."""
     group_points = ", ".join(
         f"{_group(part)} {signed_points(part.points, '−')}" for part in _listed_groups(moment)
     )
@@ -446,10 +435,7 @@ def _group(part: MovedBy) -> str:
 
 
 def moved_records(moment: Moment) -> list[str]:
-    """Return a line about each player's record that `moved_words` mentions.
-
-    Example: ``batter's record: a six on 8.9% of 812 balls to 2025-10-31``.
-    """
+    """Return lines such as ``batter's record: a six on 8.9% of 812 balls to 2025-10-31``."""
     return [f"{_group(part)}: {part.record}" for part in _listed_groups(moment) if part.record]
 
 
@@ -459,14 +445,14 @@ def _listed_groups(moment: Moment) -> list[MovedBy]:
 
 
 def closing_words(story: MatchStory) -> str:
-    """Return the meaning of the marks and of "usual", or a note that nothing was tested."""
+    """Return the meaning of the marks, or a note that nothing was tested."""
     if not story.tested.claims:
         return f"Nothing was tested. The story says what happened, not why. {USUAL_WORDS}"
     return f"{_MARK_WORDS} {USUAL_WORDS}"
 
 
 def tested_words(story: MatchStory) -> str:
-    """Return the numbers of tested claims and of supported claims as text."""
+    """Return the numbers of tested and supported claims as text."""
     tested = story.tested
     if not tested.claims:
         return ""
@@ -476,9 +462,7 @@ def tested_words(story: MatchStory) -> str:
 
 
 def expected_of(story: MatchStory, max_rows: int) -> list[tuple[str, list[Tally]]]:
-    """Return the batters, bowlers and overs whose runs differ most from the expected runs. Each of
-    the three kinds has a list of rows. A kind without rows is left out.
-    """
+    """Return the batters, bowlers and overs whose runs differ most from the expected runs."""
     return [
         (kind, sorted(rows, key=lambda row: -abs(row.runs - row.expected_runs))[:max_rows])
         for kind, rows in story.expected
@@ -536,7 +520,7 @@ def _context(story: MatchStory) -> dict[str, Any]:
 
 
 def render_story_html(story: MatchStory) -> str:
-    """Render the story as a self-contained HTML page. The result does not end with a line break."""
+    """Render the story as a self-contained HTML page, without a final line break."""
     story = shown_story(story)
     context = {"title": story.result, "curve": curve(story, *_CURVE_SIZE), **_context(story)}
     styles = ("cricket/match_story.css",)
@@ -544,7 +528,7 @@ def render_story_html(story: MatchStory) -> str:
 
 
 def render_story_parts(story: MatchStory, address: Address) -> str:
-    """Render the body of the story's page, to be used in another page. Each moment is a link."""
+    """Render the body of the story's page for use in another page. Each moment is a link."""
     story = shown_story(story)
     context = {"curve": curve(story, *_CURVE_SIZE, address=address), "address": address}
     return render_part("cricket/story_parts.html", **_context(story), **context)
@@ -556,9 +540,9 @@ def render_story_markdown(story: MatchStory) -> str:
 
 
 def story_tables(story: MatchStory, fits: Callable[[Json], bool]) -> Json:
-    """Return a story as tables. Numbers have three decimals.
+    """Return a story as tables, with numbers of three decimals.
 
-    Every table has at most the same number of rows: the largest number for which ``fits`` is true.
+    The maximum number of rows of a table is the largest number for which ``fits`` is true.
     """
     cuts = (_tables(shown_story(story), max_rows) for max_rows in range(_MAX_PROMPT_ROWS, -1, -1))
     tables = next(cuts)
@@ -592,7 +576,7 @@ def _tables(story: MatchStory, max_rows: int) -> Json:
 
 
 def story_prompt(story: MatchStory) -> Prompt:
-    """Return the prompt for a story, shortened to at most `MAX_PROMPT_TOKENS` tokens."""
+    """Return the prompt for a story, with at most `MAX_PROMPT_TOKENS` tokens."""
     nonce, tested = new_nonce(), bool(story.tested.claims)
 
     def prompt(tables: Json) -> Prompt:

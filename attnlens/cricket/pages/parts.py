@@ -1,4 +1,4 @@
-"""Functions that several pages share, for safe names, contributions, claims and heads."""
+"""Functions that several pages share."""
 
 from __future__ import annotations
 
@@ -46,7 +46,6 @@ _REFERENCE: Final = ("=", "for comparison", "reference")
 """The sign, the words and the style for the claim about the last balls."""
 
 _OUTCOME_SIGNS: Final[Mapping[str, str]] = {"0": "·", "wd": "w", "nb": "n", "bye": "b"}
-"""The signs of the outcomes that are not shown by their code."""
 
 TURNING: Final[tuple[Outcome, ...]] = ("0", "4", "6", "W")
 """The outcomes for which the page shows the win probability after the ball."""
@@ -54,7 +53,7 @@ TURNING: Final[tuple[Outcome, ...]] = ("0", "4", "6", "W")
 REMARKS: Final = frozenset(
     {"in_training", "ratings_from_later", "short_history", "no_history", "evidence_skipped"}
 )
-"""The cautions to show last. All other cautions are shown first."""
+"""The cautions to show last."""
 
 CAVEAT: Final = (
     "An attention weight shows where the model looked, not whether the ball mattered. Hidden balls "
@@ -67,7 +66,7 @@ CAVEAT: Final = (
 
 
 def cautions_of(explanation: Explanation) -> tuple[list[str], list[str]]:
-    """Return the cautions to show before and after the explanation, as two lists.
+    """Return the cautions to show before the explanation, and the cautions to show after.
 
     The cautions about unknown players and grounds are joined into one caution.
     """
@@ -87,14 +86,14 @@ def cautions_of(explanation: Explanation) -> tuple[list[str], list[str]]:
 
 
 def presentable(explanation: Explanation) -> Explanation:
-    """Return the explanation without invisible characters and with long names shortened."""
+    """Remove invisible characters from the explanation, and shorten long names."""
     match = explanation.match
     names = names_in(explanation) | {match.match_id, match.result or "", match.season or ""}
     return fit_to_show(explanation, names)
 
 
 def fit_to_show(document: AnyDocument, file_names: Iterable[str]) -> AnyDocument:
-    """Return a document without invisible characters and with long names shortened.
+    """Remove invisible characters from a document, and shorten long names.
 
     Args:
         file_names: the names in the document, spelled as in the match file.
@@ -113,7 +112,7 @@ def fit_to_show(document: AnyDocument, file_names: Iterable[str]) -> AnyDocument
 
 
 def shown_story(story: MatchStory) -> MatchStory:
-    """Return the story without invisible characters and with long names shortened."""
+    """Remove invisible characters from the story, and shorten long names."""
     match, expected = story.match, story.expected
     names = {match.match_id, match.venue or "", match.city or "", match.event or "", *match.teams}
     names |= {row.name for row in (*expected.batters, *expected.bowlers)}
@@ -122,7 +121,7 @@ def shown_story(story: MatchStory) -> MatchStory:
 
 
 def pieces(sentence: Sentence) -> Iterator[tuple[str, str | None]]:
-    """Yield the parts of a sentence: a fact with its pointer, or other text with ``None``."""
+    """Yield each fact of a sentence with its pointer, and other text with ``None``."""
     rest = sentence.text
     for fact in sentence.facts:
         if not fact.text or fact.text not in rest:
@@ -142,8 +141,9 @@ def of(entries: Sequence[Any], outcome: str) -> Any:
 
 
 def contributions_to(explanation: Explanation, outcome: str) -> list[tuple[str, str, float]]:
-    """Return the name, the time (`Contribution.when`) and the points of each group of inputs. The
-    points are relative to the usual probability. The group with the largest effect is first.
+    """Return the name, the time (`Contribution.when`) and the points of each group.
+
+    The points are relative to the usual probability. The group with the largest effect is first.
     """
     rows = [
         (group.group, group.when, of(group.from_usual, outcome).points)
@@ -158,15 +158,15 @@ def group_words(explanation: Explanation, group: str, names: Mapping[str, str]) 
 
 
 def came_true(explanation: Explanation, group: str) -> str:
-    """Return the result of `came_note` for a group of inputs as text."""
+    """Return the result of `came_note` for a group as text."""
     groups = [contribution.group for contribution in explanation.contributions]
     return text_of(explanation, came_note(explanation, groups.index(group)))
 
 
 def record_lines(explanation: Explanation, names: Mapping[str, str]) -> list[str]:
-    """Return lines about the players' records. Empty if the explanation has no contributions.
+    """Return lines such as ``Patel's record: a six on 8.9% of 812 balls to 2025-10-31``.
 
-    Example: ``Patel's record: a six on 8.9% of 812 balls to 2025-10-31``.
+    Without contributions, there are no lines.
     """
     notes = {RECORDS[role]: record_note(explanation, role) for role in RECORDS}
     return [
@@ -177,22 +177,22 @@ def record_lines(explanation: Explanation, names: Mapping[str, str]) -> list[str
 
 
 def by_carries(inner: HeatMap | LongHeatMap) -> list[tuple[str, HeadAttention]]:
-    """Return the heads of a scale with their keys, in decreasing order of ``carries``."""
+    """Return a scale's heads and their keys, sorted by share of the effect from the largest."""
     return sorted(inner.attention_by_head.items(), key=lambda item: -(item[1].carries or 0.0))
 
 
 def sight(head: HeadAttention) -> str | None:
-    """Return text such as ``sees only this batter's balls``, or ``None`` for other heads."""
+    """Return text such as ``sees only this batter's balls``, or ``None`` without a restriction."""
     return None if head.sees is None else f"sees only {RELATION_BALLS.get(head.sees, head.sees)}"
 
 
 def head_name(key: str, head: HeadAttention) -> str:
-    """Return a name such as ``head 2 (same batter)``. A name without a relation is ``head 3``."""
+    """Return a name such as ``head 2 (same batter)``, or ``head 3`` without a relation."""
     return head_words(int(key.split("_")[1]), head.earned)
 
 
 def verdict_of(claim: Evidence) -> tuple[str, str, str]:
-    """Return the sign, the words and the style of a verdict. See `VERDICTS`."""
+    """Return the sign, the words and the style of a verdict."""
     return _REFERENCE if claim.reference else VERDICTS[claim.verdict]
 
 
@@ -202,7 +202,7 @@ def reason_of(claim: Evidence) -> str:
 
 
 def share_of(claim: Evidence) -> str:
-    """Return the head's share of the effect as text. Empty for a claim about the whole model."""
+    """Return the head's share of the effect as text, or an empty text for the whole model."""
     if claim.share is None:
         return ""
     part = "at least" if claim.share == 1 else f"{percent_seen(claim.share)} of"
@@ -215,17 +215,14 @@ def sign_of(outcome: str) -> str:
 
 
 def most_attention(explanation: Explanation) -> float:
-    """Return the largest attention weight of any head, or 0 if there are no past balls.
-
-    Pages draw this weight in the darkest shade.
-    """
+    """Return the largest attention weight of any head, or 0 without past balls."""
     scales = explanation.across_balls.scales().values()
     heads = [head for scale in scales for head in scale.attention_by_head.values()]
     return max((weight for head in heads for weight in head.row), default=0.0)
 
 
 def context(explanation: Explanation) -> dict[str, Any]:
-    """Return the variables that the templates use.
+    """Return the variables of the templates.
 
     Args:
         explanation: the result of `presentable`.
@@ -308,9 +305,7 @@ _MAX_NAME_COLUMNS: Final = 16
 
 
 def short_names(names: Iterable[str]) -> dict[str, str]:
-    """Return a unique short form for each name. The forms are tried in this order: the surname, the
-    first letter with the surname, and the whole name.
-    """
+    """Return the first unique form of each name: surname, initial and surname, or whole name."""
     chosen = dict.fromkeys(names, "")
     for form in (surname, _initialled):
         forms = {name: cut(form(name), _MAX_NAME_COLUMNS) for name in chosen}

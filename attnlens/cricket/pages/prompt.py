@@ -43,14 +43,13 @@ _FIGURES: Final = {
 }
 
 LATEST: Final = 6
-"""All supported claims and this number of previous balls are added to a prompt first."""
+"""The number of previous balls that are added to a prompt first."""
 
 MAX_BALL_TOKENS: Final = 1600
 _MIN_PROBABILITY, _MIN_POINTS = 0.01, 0.2
-"""The minimum probability of outcomes and the minimum points of contributions in a prompt."""
 
 _MAX_LABELS: Final = 6
-"""If a claim is about more balls than this, the prompt has only their number and the last ball."""
+"""A larger set of balls is written as its size and its last ball."""
 
 _ROOM: Final = (
     ("claims", 3),
@@ -64,15 +63,11 @@ _ROOM: Final = (
     ("claims", 99),
     ("past_balls", 99),
 )
-"""The order in which tables get rows. The number is the maximum number of rows of the table."""
+"""The order in which tables get rows, with the maximum number of rows of the table."""
 
 _MOST_OF_A_NAME: Final = 40
 _LONGEST_NONCE: Final = "0a" * 8
-"""A nonce with the largest number of tokens.
-
-The size of a prompt is computed with this nonce, so the number of rows does not depend on the
-random nonce.
-"""
+"""A nonce with the most tokens, so that the number of rows does not depend on the nonce."""
 
 
 def prompt_of(
@@ -80,11 +75,9 @@ def prompt_of(
 ) -> Prompt:
     """Return the prompt for an explanation, with at most about `MAX_BALL_TOKENS` tokens.
 
-    With your own template, the prompt can be longer.
-
     Args:
-        template: the path of a Jinja file to use instead of the default template.
-        nonce: the random part of the name of the tag around the data. The default is a new nonce.
+        template: the path of your own Jinja template; the prompt can then be longer.
+        nonce: the random part of the tag around the data; by default, a new nonce.
 
     Raises:
         InputError: the template cannot be read or rendered. The message says where the error is.
@@ -119,8 +112,7 @@ def tables_of(explanation: Explanation) -> Json:
     Returns:
         A dictionary with the keys ``ball``, ``match``, ``story``, ``sentences`` (the narrative),
         ``prediction``, ``happened``, ``batting_side_wins``, ``contributions``, ``claims``,
-        ``past_balls``, ``flags`` and ``left_out``. ``left_out`` is empty here. `fitted` adds the
-        number of rows that are left out of each table.
+        ``past_balls``, ``flags`` and ``left_out`` (empty; see `fitted`).
     """
     explanation = presentable(explanation)
     ranked = _reported(explanation)
@@ -147,15 +139,14 @@ def tables_of(explanation: Explanation) -> Json:
 def fitted(
     tables: Json, fits: Callable[[Json], bool], is_possible: Callable[[Json], bool] | None = None
 ) -> Json:
-    """Return the tables with as many rows as fit. Rows are added in the order of `_ROOM`.
+    """Return the tables with as many rows as fit, in the order of `_ROOM`.
 
-    All supported claims and the last balls are included first. If these rows alone do not fit,
-    texts are shortened and the last balls are left out. ``left_out`` counts the missing rows.
+    Supported claims and the last balls are included first. If these rows do not fit, texts are
+    shortened and the last balls are left out. ``left_out`` counts the missing rows of each table.
 
     Args:
-        fits: a function that returns whether tables are small enough.
-        is_possible: a function that returns whether tables with only the first rows are small
-            enough. The default is ``fits``.
+        fits: whether tables are small enough.
+        is_possible: whether tables with only the first rows are small enough; by default, ``fits``.
     """
     count = {name: len(tables[name]["rows"]) for name, _ in _ROOM}
     if fits(tables):
@@ -179,7 +170,6 @@ def fitted(
 
 
 def _cheap(text: str) -> str:
-    """Shorten a text with characters that need several tokens each."""
     has_costly_signs = not text.isascii() and token_bound(text) > _MOST_OF_A_NAME
     return visible(text, _MOST_OF_A_NAME // 4) if has_costly_signs else text
 
@@ -234,18 +224,13 @@ def _contributions(explanation: Explanation, outcome: str) -> Json:
 
 
 def _with_record(explanation: Explanation, group: str) -> str:
-    """Return the name of a group. For a player's record, add the figures of the record.
-
-    Example: ``striker's record (a six on 8.9% of 812 balls to 2025-10-31)``.
-    """
+    """Return text such as ``striker's record (a six on 8.9% of 812 balls to 2025-10-31)``."""
     note = group_note(explanation, group)
     return group if note is None else f"{group} ({note})"
 
 
 def _reported(explanation: Explanation) -> list[Evidence]:
-    """Return the claims to report, the most important first. If several claims have the same set of
-    balls, only the first is reported. A claim about a head is reported only if it is supported.
-    """
+    """Return one claim for each set of balls. Claims about heads must be supported."""
     reported: dict[tuple[str, ...] | frozenset[int], Evidence] = {}
     for index in claims_in_order(explanation):
         claim = explanation.evidence[index]
@@ -280,7 +265,7 @@ def _claims(explanation: Explanation, ranked: Sequence[Evidence]) -> Json:
 
 
 def _spans(balls: Iterable[PastBall]) -> str:
-    """Return the labels of balls. A range stands for consecutive balls: ``1.4 2.1-2.6``."""
+    """Return labels such as ``1.4 2.1-2.6``."""
     spans: list[list[PastBall]] = []
     for ball in sorted(balls, key=lambda ball: ball.index):
         if spans and ball.index == spans[-1][-1].index + 1:
@@ -291,10 +276,7 @@ def _spans(balls: Iterable[PastBall]) -> str:
 
 
 def _claim_name(explanation: Explanation, claim: Evidence) -> str:
-    """Return a claim's name: the head, or (for a claim about the whole model) the kind of claim.
-
-    Example: ``medium scale, head 1 (same bowler)``.
-    """
+    """Return a name such as ``medium scale, head 1 (same bowler)``, or the kind of claim."""
     if claim.scale is None or claim.head is None:
         return claim.kind
     heads = getattr(explanation.across_balls, claim.scale).attention_by_head

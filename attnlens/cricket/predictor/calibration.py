@@ -1,8 +1,8 @@
 """The names of the shipped cricket checkpoints, and the calibration tables of checkpoints.
 
-The calibration table of a checkpoint ``name.safetensors`` is the file ``name.calibration.json`` in
-the same folder. The table is used only if it contains the digest of the checkpoint. For shipped
-checkpoints, the digest is not checked, because ``bundled`` uses the table of ``measured``.
+The calibration table of ``name.safetensors`` is the file ``name.calibration.json`` in the same
+folder. The table must contain the checkpoint's digest. This digest is not checked for shipped
+checkpoints, because ``bundled`` uses the table of ``measured``.
 """
 
 from __future__ import annotations
@@ -24,17 +24,16 @@ KIND: Final = "calibration"
 FORMAT: Final = 1
 SUFFIX: Final = ".calibration.json"
 _STANDS_FOR: Final[Mapping[str, str]] = {"bundled": "measured"}
-"""Maps a shipped checkpoint without a table to the checkpoint whose table is used instead."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CalibrationBin:
-    """A group of held-out balls with similar predicted probabilities of one outcome.
+    """Held-out balls with similar predicted probabilities of one outcome.
 
     Attributes:
         most: the highest predicted probability in the bin.
         predicted: the mean predicted probability.
-        happened: the share of the balls that had the outcome.
+        happened: the share of the balls with the outcome.
         happened_ci: the 95% interval of ``happened``; ``None`` if all balls are from one match.
     """
 
@@ -52,11 +51,10 @@ class CalibrationBin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReasonSlope:
-    """The calibration slope of one reason (a group of inputs), and the slope's 95% interval.
+    """The calibration slope of one reason (a group of inputs), and its 95% interval.
 
-    The slope is the coefficient of the reason's contribution in a logistic regression of the
-    outcome. A slope of 1 means that the contribution is calibrated. See
-    `attnlens.cricket.lab.reasons_evaluation`.
+    The slope comes from a logistic regression of the outcome on the reason's contribution. A
+    calibrated contribution has the slope 1. See `attnlens.cricket.lab.reasons_evaluation`.
     """
 
     slope: float
@@ -73,11 +71,10 @@ class CalibrationTable:
     """The predicted probabilities of one checkpoint, compared with the observed frequencies.
 
     Attributes:
-        checkpoint, sha256: the name of the checkpoint, and the digest of its file.
+        checkpoint, sha256: the checkpoint's name and digest.
         first, last: the dates of the first and the last evaluated match.
         levels: for each outcome, the bins in order of increasing probability.
-        reasons: the calibration slope of each reason. The dictionary is empty if the slopes were
-            not measured.
+        reasons: the calibration slope of each reason; empty if not measured.
     """
 
     checkpoint: str
@@ -115,7 +112,7 @@ class CalibrationTable:
         return cls(checkpoint=name, sha256=sha256, **members)
 
     def like(self, outcome: str, probability: float) -> CalibrationBin:
-        """Return the bin for ``probability``. Above all bins, return the highest bin."""
+        """Return the first bin whose ``most`` is at least ``probability``, or else the last bin."""
         bins = self.levels[outcome]
         return next((level for level in bins if probability <= level.most), bins[-1])
 
@@ -125,11 +122,10 @@ def calibration_beside(checkpoint: Path, sha256: str, *, shipped: bool) -> Calib
 
     Args:
         sha256: the digest of the checkpoint.
-        shipped: whether the checkpoint comes with attnlens. For a shipped checkpoint, the table's
-            digest is not checked.
+        shipped: whether attnlens ships the checkpoint; if true, the digest is not checked.
 
     Raises:
-        CheckpointError: the table's file is damaged or is not a calibration table.
+        CheckpointError: the file is damaged or is not a calibration table.
     """
     name = checkpoint.stem
     path = checkpoint.with_name(f"{_STANDS_FOR.get(name, name) if shipped else name}{SUFFIX}")
@@ -161,8 +157,8 @@ def named_checkpoint(model: str | os.PathLike[str] | None = None) -> tuple[str, 
     """Return the name and the path of a checkpoint. The file does not have to exist.
 
     Args:
-        model: a name in `SHIPPED`, the name `OVERS`, or a file's path. For a path, the name is the
-            stem of the file name. ``None`` means the first name in `SHIPPED`.
+        model: a name in `SHIPPED`, the name `OVERS`, or a path; by default, the first name in
+            `SHIPPED`. The name of a path is its stem.
     """
     name = SHIPPED[0] if model is None else str(model)
     if name in (*SHIPPED, OVERS):

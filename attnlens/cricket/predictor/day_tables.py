@@ -1,15 +1,12 @@
 """Tables that are updated after each day of matches and saved in a checkpoint.
 
-For each competition, `OutcomeLevels` compares the recent and the expected frequency of each
-outcome. The expected frequency comes from `BaseModel`, whose inputs are the scoreboard and the kind
-of cricket. The competition and the season are not inputs. The four `STAGES` correct the expected
-frequency one after another. Each stage keeps two counts for every outcome: the observed count, and
-the count that the earlier stages expected. The counts decay with time. The correction is the
-observed count divided by the expected count. Because `Stage.prior_events` is added to both counts,
-the correction shrinks towards 1 (a gamma-Poisson model).
+`OutcomeLevels` compares the outcomes in a competition with the outcomes that `BaseModel` expects.
+`BaseModel` uses only the scoreboard and the kind of cricket. The four `STAGES` correct the expected
+counts in sequence. A correction is the observed count divided by the expected count. Both counts
+decay with time. `Stage.prior_events` is added to both counts and shrinks the correction towards 1
+(a gamma-Poisson model).
 
-`PlayerRecords` counts the outcomes of all balls that a player has faced or bowled. A player's
-rating is computed from these balls too.
+`PlayerRecords` counts the outcomes of all balls that a player has faced or bowled.
 """
 
 from __future__ import annotations
@@ -42,14 +39,14 @@ from attnlens.files import Floats, Floats32, Integers
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InningsSummary:
-    """The totals of one innings, without the individual balls.
+    """The totals of one innings.
 
     Attributes:
         batting, bowling: the `team_key` of each side.
         balls: the number of legal balls bowled.
-        quota: the number of legal balls that the side may face.
-        observed: the count of each outcome in each of `PHASES`, ``(3, 11)``.
-        expected: the expected counts, computed from the scoreboard alone, ``(3, 11)``.
+        quota: the maximum number of legal balls.
+        observed: the count of each outcome in each of `PHASES`, shape ``(3, 11)``.
+        expected: the counts that `BaseModel` expects, shape ``(3, 11)``.
     """
 
     number: int
@@ -66,17 +63,16 @@ class InningsSummary:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MatchSummary:
-    """The facts about one match from which every `DayTable` is updated.
+    """The data of one match for `DayTable.learn_day`.
 
     Attributes:
         kind: the index of the kind of cricket in `attnlens.cricket.match.competition.KINDS`.
         competition, event: see `competition_of` and `event_of`.
         winner: the `team_key` of the winning side; ``None`` if no side won.
-        method: the rule by which the result was adjusted, such as ``D/L``; ``None`` for an
-            unadjusted result.
-        innings: all innings that have at least one ball, except super overs.
-        players: a dictionary that maps each role to two arrays. The first array has the players'
-            rows in the rating table ``(n,)``. The second array has the outcome counts ``(n, 11)``.
+        method: the rule that adjusted the result, such as ``D/L``; otherwise ``None``.
+        innings: all innings with at least one ball, except super overs.
+        players: for each role, the players' rows in the rating table, shape ``(n,)``, and their
+            outcome counts, shape ``(n, 11)``.
     """
 
     match_id: str
@@ -100,9 +96,9 @@ def summary_of(
     """Return the summary of a match.
 
     Args:
-        innings: one tuple for each innings. The tuple contains the `Innings`, the log-probabilities
-            from the scoreboard alone ``(n, 11)`` and the class numbers of the outcomes ``(n,)``.
-        players: as in `MatchSummary.players`.
+        innings: for each innings, the `Innings`, the log-probabilities of `BaseModel`, shape
+            ``(n, 11)``, and the class numbers of the outcomes, shape ``(n,)``.
+        players: see `MatchSummary`.
     """
 
     outcome = outcome_of(match)
@@ -146,11 +142,7 @@ def _innings_summary(
 
 
 class DayTable(Protocol):
-    """A table that is updated one day at a time, in order of date.
-
-    The attribute ``until`` is the last day in the table, or ``None`` for a new table. If a
-    checkpoint has no tensors for a table, a new table is used.
-    """
+    """A table that is updated day by day. ``until`` is the last day; ``None`` for a new table."""
 
     until: datetime.date | None
 
@@ -163,10 +155,7 @@ class DayTable(Protocol):
         """Return an independent copy."""
 
     def to_tensors(self) -> dict[str, Tensor]:
-        """Return a dictionary of the table's tensors. The day ``until`` is not included.
-
-        The table must include at least one day.
-        """
+        """Return the table's tensors without ``until``. The table must include at least one day."""
 
     @classmethod
     def from_tensors(cls, tensors: Mapping[str, Tensor]) -> Self:
@@ -178,14 +167,14 @@ class DayTable(Protocol):
 
 
 def saved_table(table: DayTable) -> dict[str, Tensor]:
-    """Return a table's tensors, including ``until``; for a new table, return an empty dict."""
+    """Return a table's tensors, including ``until``. A new table has no tensors."""
     if table.until is None:
         return {}
     return {"until": torch.tensor(table.until.toordinal()), **table.to_tensors()}
 
 
 def text_tensor(words: Sequence[str]) -> Tensor:
-    """Encode words as a tensor of bytes. The words are joined by line breaks."""
+    """Encode words as a tensor of bytes. Line breaks separate the words."""
     data = "\n".join(word.replace("\n", " ") for word in words).encode()
     return torch.tensor(list(data), dtype=torch.uint8)
 
@@ -201,7 +190,7 @@ _T20: Final = (None, "T20", "IT20")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Counts:
-    """Observed and expected outcome counts after decay up to ``day``, ``(2, phases, 11)``."""
+    """Observed and expected outcome counts, decayed up to ``day``; shape ``(2, phases, 11)``."""
 
     day: datetime.date
     values: Floats
@@ -213,14 +202,13 @@ class _Counts:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One correction of the expected outcome counts. The stages are applied in sequence.
+    """One correction of the expected outcome counts.
 
     Attributes:
-        key: the property by which matches are grouped.
+        key: the property that groups the matches.
         half_life: the half-life of the counts, in days.
-        prior_events: the number that is added to the observed and to the expected count of each
-            outcome. This number shrinks the ratio of the counts towards 1.
-        by_phase: whether each phase of an innings has its own ratio.
+        prior_events: the number that is added to every observed and every expected count.
+        by_phase: whether each phase of an innings has its own correction.
     """
 
     key: Literal["kind", "competition", "event"]
@@ -233,16 +221,13 @@ class Stage:
         return len(PHASES) if self.by_phase else 1
 
     def key_of(self, match: MatchSummary) -> str:
-        """Return the name of a match's group, or an empty string if the group is unknown."""
+        """Return the name of a match's group; empty if the group is unknown."""
         name = KINDS[match.kind] if self.key == "kind" else getattr(match, self.key)
         # One-day matches and Tests get their own groups, because the base model was trained on T20.
         return name if not name or match.match_type in _T20 else f"{name} ({match.match_type})"
 
     def ratio(self, counts: _Counts | None, day: datetime.date) -> Floats:
-        """Return the ratios of observed to expected counts, shrunk towards 1, ``(1 or 3, 11)``.
-
-        All ratios are 1 if there are no counts.
-        """
+        """Return the corrections, shape ``(1, 11)`` or ``(3, 11)``. Without counts, all are 1."""
         if counts is None:
             return np.ones((1, len(OUTCOMES)))
         observed, expected = counts.on(day, self.half_life) + self.prior_events
@@ -256,19 +241,14 @@ STAGES: Final = (
     Stage("event", half_life=30, prior_events=20),
     Stage("competition", half_life=365, prior_events=160, by_phase=True),
 )
-"""The corrections, in the order in which they are applied.
-
-The first three stages group matches by kind of cricket, by competition, and by season or series.
-The last stage groups balls by competition and phase of the innings. The parameters were tuned on
-matches from 11 May to 23 October 2024.
-"""
+"""Corrections, in order. The parameters were tuned on matches from 11 May to 23 October 2024."""
 
 _ONE_BALL: Final = 1.0
-"""A group is saved only if the sum of its expected counts, after decay, reaches this value."""
+"""The smallest sum of expected counts with which a group is saved."""
 
 
 class OutcomeLevels:
-    """The `DayTable` with the observed and expected outcome counts of every stage in `STAGES`."""
+    """The `DayTable` of outcome counts for every stage in `STAGES`."""
 
     def __init__(self) -> None:
         self.until: datetime.date | None = None
@@ -292,10 +272,7 @@ class OutcomeLevels:
         self.until = day
 
     def log_ratios(self, match: MatchSummary) -> Floats:
-        """Return the logarithm of the product of all stages' ratios, for each phase, ``(3, 11)``.
-
-        The counts are decayed up to the day ``until``. For a new table, all logarithms are 0.
-        """
+        """Return the summed logarithms of all corrections, shape ``(3, 11)``; 0 for a new table."""
         total = np.zeros((len(PHASES), len(OUTCOMES)))
         for stage, counts in zip(STAGES, self._counts, strict=True):
             if self.until is not None:
@@ -347,7 +324,7 @@ def _sum(counts: Sequence[Integers | Floats32]) -> Floats:
 
 
 def _corrected(expected: Floats, ratio: Floats) -> Floats:
-    """Multiply expected counts ``(3, 11)`` by a ratio, but preserve the sum of each row."""
+    """The sum of each row does not change."""
     corrected = expected * ratio
     balls, sums = (counts.sum(1, keepdims=True) for counts in (expected, corrected))
     result: Floats = corrected * np.divide(balls, sums, out=np.ones_like(sums), where=sums > 0)
@@ -362,7 +339,7 @@ _MAX_SIXTEEN_BITS: Final = 2**15 - 1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlayerCounts:
-    """A player's outcome counts in one role, and the day of the player's last delivery."""
+    """A player's outcome counts in one role, and the day of the last delivery."""
 
     counts: Integers
     last_day: datetime.date
@@ -376,8 +353,8 @@ class PlayerRecords:
     """The `DayTable` of every player's outcome counts. Rows are numbered as in the rating tables.
 
     Attributes:
-        counts: for each role, the number of deliveries with each outcome, ``(rows, 11)``.
-        last: for each role, the ordinal date of each player's last delivery, ``(rows,)``.
+        counts: for each role, the count of each outcome, shape ``(rows, 11)``.
+        last: for each role, the ordinal date of the last delivery, shape ``(rows,)``.
     """
 
     def __init__(self) -> None:
@@ -393,8 +370,7 @@ class PlayerRecords:
             rows = np.concatenate([rows for rows, _ in played])
             missing = rows.max(initial=-1) + 1 - len(self.last[role])
             if missing > 0:
-                # Most days have new players. The arrays grow by doubling, which avoids a copy on
-                # each such day.
+                # The arrays grow by doubling, because most days have new players.
                 more = max(missing, len(self.last[role]))
                 self.counts[role] = np.pad(self.counts[role], ((0, more), (0, 0)))
                 self.last[role] = np.pad(self.last[role], (0, more))

@@ -2,10 +2,8 @@
 
 The method is a Kalman filter over innings totals (Kalman 1960, "A new approach to linear filtering
 and prediction problems"). A total in `FULL_BALLS` balls is modelled as level + attack - defence +
-noise. The level is the sum of three terms: one each for the kind of cricket, the competition and
-the ground. The batting side has an attack value, and the bowling side has a defence value. The
-filter is updated with at most two totals of each match. The estimates for a match use only matches
-of earlier days.
+noise. The level is the sum of a term for the kind of cricket, a term for the competition and a term
+for the ground. Attack belongs to the batting side, and defence to the bowling side.
 """
 
 from __future__ import annotations
@@ -38,32 +36,27 @@ from attnlens.cricket.predictor.day_tables import (
 from attnlens.files import Floats, Integers
 
 FULL_BALLS: Final = 120
-"""Totals are scaled to an innings of this number of balls."""
+"""Totals are scaled to this number of balls."""
 
 _MIN_BALLS: Final = 90
 _SCALING: Final = 0.85
-"""The exponent in the scaling of totals.
-
-A total in ``n`` balls is multiplied by ``(FULL_BALLS / n) ** _SCALING``. The exponent is below 1
-because sides score faster in short innings.
-"""
+"""The exponent of the scaling: below 1, because sides score faster in short innings."""
 
 _NOISE: Final = 900.0
-"""The variance of the noise in a total, in runs squared."""
+"""The variance of a total's noise, in runs squared."""
 
 _FIRST_LEVELS: Final = (150.0, 153.0, 120.0, 138.0)
 """The prior level of each kind of cricket in `KINDS`, in runs."""
 
 _CHASE_SHORTFALL: Final = 3.0
-"""The mean difference between first-innings totals and chase totals, in runs."""
+"""The mean first-innings total minus the mean chase total, in runs."""
 
 _FINISH_RATE: Final = 1.2
 _BALLS_PER_WICKET: Final = 12
-"""Assumptions about a side that reached its target with balls left.
+"""Assumptions for the unused balls of a successful chase.
 
-The total is extrapolated as if the side had faced more balls. The number of these balls is limited
-by the balls left, and by `_BALLS_PER_WICKET` for each wicket in hand. The assumed run rate is
-`_FINISH_RATE` times ``level / FULL_BALLS``.
+The run rate is `_FINISH_RATE` times the level's rate. Each wicket in hand lasts for at most
+`_BALLS_PER_WICKET` balls.
 """
 
 
@@ -94,11 +87,9 @@ class PreMatch:
 
     Attributes:
         level: the expected total of an average side against an average side, in this competition
-            and on this ground.
-        batting: the runs that the batting side is expected to score above the level against this
-            opponent.
-        bowling: the runs that the bowling side is expected to score above the level in its own
-            innings.
+            and at this ground.
+        batting: the batting side's expected runs above the level, against this opponent.
+        bowling: the bowling side's expected runs above the level, in its own innings.
     """
 
     level: float
@@ -114,11 +105,10 @@ class Form:
     """The `DayTable` of the scoring levels and of the sides' form.
 
     Attributes:
-        keys: the row number of each kind of cricket, competition, ground and side.
-        mean, covariance: for each row, the mean and the covariance of two values. The shapes are
-            ``(rows, 2)`` and ``(rows, 2, 2)``. For a side, the values are attack and defence. For
-            other rows, the first value is the level, and the second value is an unused zero.
-        seen: the ordinal date of each row's last match, ``(rows,)``.
+        keys: the row of each kind of cricket, competition, ground and side.
+        mean: attack and defence of a side, or a level and an unused zero, shape ``(rows, 2)``.
+        covariance: the covariance of the two values, shape ``(rows, 2, 2)``.
+        seen: the ordinal date of each row's last match, shape ``(rows,)``.
     """
 
     def __init__(self) -> None:
@@ -161,7 +151,7 @@ class Form:
         return np.array([_FIRST_LEVELS[KINDS.index(name)] if kind == "kind" else 0.0, 0.0])
 
     def _totals(self, match: MatchSummary) -> Iterator[tuple[InningsSummary, float]]:
-        """Yield the usable totals of a match, scaled to `FULL_BALLS` balls."""
+        """Yield a match's usable totals, scaled to `FULL_BALLS` balls."""
         if len(match.innings) < 2:
             return
         first, second = match.innings[:2]
@@ -189,7 +179,6 @@ class Form:
         yield second, total * (FULL_BALLS / quota) ** _SCALING + _CHASE_SHORTFALL
 
     def _drift(self, entity: Entity, day: datetime.date) -> None:
-        """Increase an entity's variance by its drift up to ``day``. A new entity gets a new row."""
         key, drift = entity
         shape = _SIDE_SHAPE if key.startswith("side:") else _LEVEL_SHAPE
         if key not in self.keys:
@@ -203,10 +192,7 @@ class Form:
         self.seen[row] = day.toordinal()
 
     def _update(self, rows: list[int], total: float) -> None:
-        """Update the filter with one scaled total.
-
-        The last two of ``rows`` are the batting side and the bowling side.
-        """
+        """The last two of ``rows`` are the batting side and the bowling side."""
         weights = np.zeros((len(rows), 2))
         weights[:-1, 0], weights[-1, 1] = 1, -1
         shares = np.einsum("eij,ej->ei", self.covariance[rows], weights)

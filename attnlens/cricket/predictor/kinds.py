@@ -1,6 +1,6 @@
 """Compare a match with a predictor's training matches, and write cautions for the reader.
 
-A fact that is missing from the match file or from the checkpoint does not count as a difference.
+Facts that the match file or the checkpoint lacks are not compared.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from attnlens.cricket.predictor.trained import Trained, identity_of
 from attnlens.files import Json
 
 _MIN_COMPETITIONS: Final = 5
-"""A new competition causes a caution only if training had fewer competitions than this."""
+"""With at least this number of training competitions, new teams cause no caution."""
 
 _MAX_DOUBTS: Final = 2
 
 MAX_RATINGS_AGE: Final = 120
-"""The maximum number of days from the last day of the ratings to the match."""
+"""Ratings that are older than this number of days cause a caution."""
 
 _USUAL_BALLS: Final = (6,)
 
 
 def kind_card(matches: Sequence[Match]) -> Json:
-    """Return the part of a checkpoint's model card that describes the kinds of training matches."""
+    """Describe the kinds of training matches for a checkpoint's model card."""
     genders = {match.gender for match in matches}
     return {
         "match_types": sorted({match.match_type for match in matches if match.match_type}),
@@ -40,10 +40,7 @@ def kind_card(matches: Sequence[Match]) -> Json:
 
 
 def differences(match: Match, predictor: Trained) -> list[tuple[str, str]]:
-    """List the ways in which a match differs from the training matches.
-
-    Each difference is a pair: a flag and a sentence.
-    """
+    """List the differences from the training matches, as pairs of a flag and a sentence."""
     card = predictor.card
     results = []
     types = card.get("match_types") or []
@@ -84,11 +81,11 @@ def differences(match: Match, predictor: Trained) -> list[tuple[str, str]]:
 def cautions(
     match: Match, innings: Innings, predictor: Trained, *, evidence: bool, history: bool
 ) -> Iterator[tuple[str, str]]:
-    """Yield the cautions about forecasts for an innings, as pairs of a flag and a sentence.
+    """Yield the cautions about an innings, as pairs of a flag and a sentence.
 
     Args:
         evidence: whether the effects of interventions were measured.
-        history: whether the ratings include only matches that were played before this match.
+        history: whether the ratings include only earlier matches.
     """
     if match.doubts:
         doubts = "; ".join(map(str, match.doubts[:_MAX_DOUBTS]))
@@ -164,10 +161,7 @@ def few_before(balls: int) -> Iterator[tuple[str, str]]:
 
 
 def mid_over(innings: Innings, ball: Delivery) -> Iterator[tuple[str, str]]:
-    """Yield a caution if another bowler bowled the previous ball of the same over.
-
-    A bowler is replaced within an over only in rare cases, such as an injury.
-    """
+    """Yield a caution if another bowler bowled the previous ball of the same over."""
     for last in innings.deliveries[: ball.index - 1][-1:]:
         if last.over == ball.over and last.bowler.key != ball.bowler.key:
             yield "bowler_mid_over", f"{last.bowler} bowled the earlier balls of this over"
@@ -185,8 +179,7 @@ def in_training(match: Match, predictor: Trained) -> str | None:
         if weights is not None and match.dates and max(match.dates) > weights:
             return f"this match was used to choose the length of training, so {better}"
         return f"the model was trained on this match, so {better}"
-    # This checkpoint does not list its training matches. Only the dates and the kind of match can
-    # be compared.
+    # The checkpoint does not list its training matches: only dates and kinds can be compared.
     first, last = predictor.date("trained_from"), predictor.date("trained_until")
     is_dated = first is not None and last is not None and first <= match.date <= last
     if not is_dated or differences(match, predictor):
@@ -198,7 +191,7 @@ def in_training(match: Match, predictor: Trained) -> str | None:
 
 
 def kinds_unlike(matches: Iterable[Match], predictor: Trained) -> dict[str, int]:
-    """Count, for each kind of match, the matches that differ from the training matches."""
+    """Count the matches that differ from the training matches, grouped by kind of match."""
     counts: dict[str, int] = {}
     for match in matches:
         flags = {flag for flag, _ in differences(match, predictor)}
@@ -217,7 +210,7 @@ def kinds_unlike(matches: Iterable[Match], predictor: Trained) -> dict[str, int]
 
 
 def _overs(predictor: Trained) -> list[int]:
-    """Return the innings lengths in the training matches, in overs; empty if unknown."""
+    """Innings lengths in the training matches, in overs; empty if unknown."""
     types = predictor.card.get("match_types") or []
     limits = {OVERS_BY_TYPE[name] for name in types if name in OVERS_BY_TYPE}
     all_known = OVERS_BY_TYPE.keys() >= set(types)

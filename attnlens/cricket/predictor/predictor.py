@@ -1,8 +1,7 @@
 """The network that predicts a ball's outcome from facts known before the ball and from past balls.
 
-Past balls affect the prediction only through the attention heads of five temporal scales. All heads
-use the same mask, the tensor ``visible``. An invisible past ball has no effect on the prediction
-for the query.
+Past balls affect the prediction only through the attention heads of five temporal scales. The mask
+``visible`` applies to all heads. An invisible ball has no effect on the prediction.
 """
 
 from __future__ import annotations
@@ -29,19 +28,18 @@ DISTANCES: Final = (1, 2, 3, 4, 6, 9, 12, 18, 24, 30)
 """The smallest distance in each band of distances. The previous ball has distance 1."""
 
 PLACES: Final = 4 * len(DISTANCES)
-"""The number of different values that the function `places` can return."""
+"""The number of place numbers that `places` can return."""
 
 
 _TAIL: Final = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3)
 EFFECT_LEVELS: Final = (*_TAIL, 0.4, 0.5, 0.6, *(1 - level for level in reversed(_TAIL)))
-"""The probability levels of the quantiles in `FullModel`'s buffer ``effect_quantiles``."""
+"""The probabilities of the quantiles in `FullModel.effect_quantiles`."""
 
 
 def places(distance: Integers, same_batter: Flags, same_bowler: Flags) -> Integers:
     """Return the place number of each past ball, from 0 to `PLACES` - 1.
 
-    The place number combines the distance band, the flag ``same_batter`` and the flag
-    ``same_bowler``. All arguments have the same shape.
+    A place number combines the distance band and both flags. All arrays have the same shape.
     """
     band = np.searchsorted(DISTANCES, distance, side="right") - 1
     result: Integers = 4 * band + 2 * same_batter + same_bowler
@@ -65,14 +63,11 @@ _KNOWLEDGE_RATINGS: Final[dict[str, tuple[str, ...]]] = {
     "striker's record": ("striker",),
     "bowler's record": ("bowler",),
 }
-"""The ratings that are hidden together with each group. The rating of the era is never hidden."""
+"""The ratings of each group. The rating of the era is never hidden."""
 
 
 RATINGS: Final[tuple[str, ...]] = ("striker", "bowler", "venue", "teams", "era", "today")
-"""The names of a ball's rating vectors.
-
-The vector ``today`` is computed from the earlier innings of the same match.
-"""
+"""A ball's rating vectors. The vector ``today`` comes from earlier innings of the match."""
 
 
 BLOCK: Final = 48
@@ -85,10 +80,9 @@ class Sizes:
 
     Attributes:
         graph: for each layer, the number of features of each node.
-        past_nodes: the names of the nodes that describe a past ball.
-        happened: the number of features that describe a past ball's actual outcome.
-        scoreboard: the names of the nodes whose features also contribute directly to the outcome
-            logits.
+        past_nodes: the nodes that describe a past ball.
+        happened: the number of features of a past ball's outcome.
+        scoreboard: the nodes whose features also contribute directly to the outcome logits.
         heads: the number of heads of each scale.
     """
 
@@ -118,13 +112,12 @@ class Prediction:
     """The result of one forward pass.
 
     Attributes:
-        logits: ``(batch, query, outcome)``.
-        gates: the fusion weight of each vector in `FUSED`, ``(batch, query, source)``.
-        scales: for each scale, the attention weights, ``(batch, head, query, key + 1)``. In the
+        logits: shape ``(batch, query, outcome)``.
+        gates: the fusion weights of `FUSED`, shape ``(batch, query, source)``.
+        scales: each scale's attention weights, shape ``(batch, head, query, key + 1)``. In the
             scale ``whole``, the last key is the null key. In other scales, the last key is the
             query.
-        within: for each layer, the attention weights of the nodes. The entry ``layers`` has the
-            attention weights of the layers.
+        within: each layer's attention to its nodes; in ``layers``, the attention to the layers.
     """
 
     logits: Tensor
@@ -134,25 +127,21 @@ class Prediction:
 
 
 class FullModel(nn.Module):
-    """The complete network, with a graph of nodes, five temporal scales and fusion gates.
+    """The complete network: a graph of nodes, five temporal scales and fusion gates.
 
     Args:
-        sizes: see `Sizes`.
-        prior: the logarithm of each outcome's overall frequency, ``(outcome,)``. If the scoreboard
-            is hidden, ``prior`` replaces the log-probabilities from the scoreboard.
+        prior: the logarithm of each outcome's overall frequency, shape ``(outcome,)``. If the
+            scoreboard is hidden, the network uses the prior instead of the scoreboard.
 
     Attributes:
-        usual_effects: the mean and the standard deviation of effects of one hidden past ball,
-            ``(outcome + 2, place, 2)``. The results of `places` index the axis ``place``. Each
-            outcome has a row on the first axis, for the decrease of the outcome's log-odds. The
-            second-last row is for the change of the whole distribution in nats. The last row is for
-            the explained outcome: its log-odds change in the claimed direction, divided by the
-            standard deviation for this outcome.
-        effect_quantiles: quantiles of the standardised effects, ``(outcome + 2, level)``. To
-            standardise an effect, the mean in ``usual_effects`` is subtracted, and the difference
-            is divided by the standard deviation. The levels are `EFFECT_LEVELS`.
-            `attnlens.cricket.lab.fit` computes both buffers after training. Neither buffer affects
-            the forecast.
+        usual_effects: the mean and the standard deviation of the effect of one hidden past ball,
+            shape ``(outcome + 2, place, 2)``. The results of `places` index the axis ``place``.
+            Each outcome has a row for the decrease of its log-odds. The next row is the change of
+            the whole distribution, in nats. The last row is the explained outcome's log-odds change
+            in the claimed direction, in standard deviations.
+        effect_quantiles: the quantiles `EFFECT_LEVELS` of effects that are standardised with
+            ``usual_effects``, shape ``(outcome + 2, level)``. Neither buffer affects the forecast.
+            `attnlens.cricket.lab.fit` computes both buffers.
     """
 
     prior: Tensor
@@ -195,7 +184,7 @@ class FullModel(nn.Module):
         self.register_buffer("effect_quantiles", quantiles)
 
     def expected_of_past(self, past: Batch) -> Tensor:
-        """Return each past ball's expected outcome probabilities, ``(batch, key, outcome)``."""
+        """Return each past ball's expected probabilities, shape ``(batch, key, outcome)``."""
         ratings = past["ratings"]
         masks = {role: past.get(f"{role}_known") for role in ("striker", "bowler")}
         striker, bowler = (
@@ -206,7 +195,7 @@ class FullModel(nn.Module):
         return step("P", expected, "expected outcome probabilities of each past ball")
 
     def past(self, batch: Batch) -> Tensor:
-        """Return the vectors of the past balls, ``(batch, key, hidden_dim)``."""
+        """Return the vectors of the past balls, shape ``(batch, key, hidden_dim)``."""
         past = batch["past"]
         surprise = past["happened"][..., : self.sizes.outcomes] - self.expected_of_past(past)
         masks = {f"{node}_identity": past.get(f"{role}_known") for role, node in _RECORD_NODES}
@@ -232,30 +221,29 @@ class FullModel(nn.Module):
     ) -> Prediction:
         """Run one forward pass.
 
-        The entry ``graph_data`` describes the queries and has these members:
+        The dictionary ``batch["graph_data"]`` describes the queries:
 
-        - ``nodes``: the features of each node, ``(batch, query, size)``
-        - ``base``: log-probabilities, ``(batch, query, outcome)``
+        - ``nodes``: the features of each node, shape ``(batch, query, size)``
+        - ``base``: log-probabilities, shape ``(batch, query, outcome)``
         - ``ratings``: a dictionary of vectors that have the shape of ``base``
-        - ``known`` (optional): for each group of `KNOWLEDGE`, a mask ``(batch, query)`` that is
-          false where the group is hidden
+        - ``known`` (optional): for each group of `KNOWLEDGE`, a mask with shape ``(batch, query)``
+          that is false where the group is hidden
 
-        The entry ``sequence`` describes the past balls and has these members:
+        The dictionary ``batch["sequence"]`` describes the past balls:
 
         - ``now``, ``balls``: the queries and the past balls, as `Balls`
         - ``past``: the features of the past balls, for `FullModel.past`
-        - ``visible``: a mask ``(batch, query, key)``
+        - ``visible``: a mask, shape ``(batch, query, key)``
         - ``overs``: the number of overs
         - ``shared``, ``in_windows`` (optional): see `MultiScaleTemporalEncoder.read`
 
-        If ``graph_data`` has one query and ``visible`` has several masks, the query is evaluated
-        under each mask.
+        If there is one query and ``visible`` has several masks, the query is evaluated under each
+        mask.
 
         Args:
-            batch: a dictionary with ``graph_data`` and ``sequence``.
             key: the result of `past`; computed if missing.
-            summaries: the summaries of the overs; computed if missing. Summaries are allowed only
-                if the batch contains ``shared``.
+            summaries: the summaries of the overs; computed if missing. Summaries require
+                ``shared``.
         """
         graph, sequence = batch["graph_data"], batch["sequence"]
         knowledge_masks: Mapping[str, Tensor] = graph.get("known") or {}
@@ -278,8 +266,7 @@ class FullModel(nn.Module):
         ball = self.ball_norm(ball + self.from_expected(expected - self.prior))
         ball = step("b", ball, "the ball")
         if visible.shape[1] > ball.shape[1]:
-            # If one ball is evaluated under many masks, the tensors above are computed only once,
-            # because they do not depend on the mask.
+            # The tensors above do not depend on the mask, so they are computed only once.
             ball = ball.expand(-1, visible.shape[1], -1)
         vectors, scales = self.temporal.read(
             self.dropout(ball),
@@ -322,12 +309,7 @@ class FullModel(nn.Module):
         return step("e", result, "logits from scoreboard and ratings")
 
     def forward(self, batch: Batch) -> Tensor:
-        """Return the outcome logits ``(batch, query, outcome)``. `predict` describes ``batch``.
-
-        If every ball of an innings is a query, the queries are computed in blocks. Each block reads
-        only the balls up to the end of the block. Blocks make the computation faster without
-        changing the results.
-        """
+        """Return the ``logits`` of `predict`, shape ``(batch, query, outcome)``."""
         sequence = batch["sequence"]
         queries, keys = sequence["visible"].shape[1:]
         if sequence.get("shared") is None or queries != keys or queries <= BLOCK:

@@ -1,9 +1,9 @@
 """Ratings of players, venues and teams, learnt from earlier matches.
 
 The outcome logits of a ball are ``base(scoreboard) + r[striker] + r[bowler] + r[venue] + ...``,
-where ``r`` are the ratings. After each date, the ratings are updated by one damped Newton step for
-each entity and outcome (online empirical Bayes). Let ``G = Σ (y - p)`` and ``F = Σ p(1 - p)`` over
-the entity's balls on that date. The update is ``precision ← 1 / (1 / precision + drift) + F``,
+where ``r`` are the ratings. After each date, one damped Newton step updates the ratings of each
+entity (online empirical Bayes). Let ``G = Σ (y - p)`` and ``F = Σ p(1 - p)`` over the entity's
+balls. The step is ``precision ← 1 / (1 / precision + drift) + F``,
 ``r ← r + step · G / precision``.
 """
 
@@ -43,10 +43,7 @@ STEP: Final = 0.45
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind of entity, with the prior standard deviation and the drift of its ratings.
-
-    The drift is added to a rating's variance before each update.
-    """
+    """A kind of entity: a rating's prior standard deviation, and the variance added per update."""
 
     name: str
     deviation: float
@@ -98,7 +95,7 @@ class RatingTable:
         return number
 
     def look_up(self, rows: NDArray[np.int64]) -> tuple[Floats32, Floats32]:
-        """Return the ratings ``(n, 11)`` and the ball counts ``(n,)``. Row -1 gives zeros."""
+        """Return ratings, shape ``(n, 11)``, and ball counts, shape ``(n,)``; zeros for row -1."""
         if not len(self.balls):
             return np.zeros((len(rows), len(OUTCOMES)), np.float32), np.zeros(len(rows), np.float32)
         met = rows >= 0
@@ -109,8 +106,8 @@ class RatingTable:
         """Update the ratings with the balls of one date.
 
         Args:
-            rows: the row of each ball's entity, ``(n,)``.
-            surprise, information: ``y - p`` and ``p(1 - p)`` of each ball, ``(n, 11)``.
+            rows: the row of each ball's entity, shape ``(n,)``.
+            surprise, information: ``y - p`` and ``p(1 - p)`` of each ball, shape ``(n, 11)``.
         """
         entities, positions = np.unique(rows, return_inverse=True)
         gradient = np.zeros((len(entities), len(OUTCOMES)), np.float32)
@@ -132,17 +129,12 @@ DAY_TABLES: Final[dict[str, type[DayTable]]] = {
     "form": Form,
     "records": PlayerRecords,
 }
-"""Maps each `Ratings` attribute that is a `DayTable` to the type of the table."""
+"""The `DayTable` attributes of `Ratings`, with the type of each."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MatchUpdate:
-    """The data of one match for an update of the ratings and of every `DayTable`.
-
-    Attributes:
-        innings: the arguments of `Ratings.learn` for each innings.
-        summary: the data for `DayTable.learn_day`.
-    """
+    """The data of one match for `Ratings.learn_day`."""
 
     innings: tuple[RatingUpdate, ...]
     summary: MatchSummary
@@ -154,11 +146,8 @@ class Ratings:
 
     Attributes:
         aliases: for each player name, the id of the last player with this name.
-        until: the last day that the ratings include. Each `DayTable` has its own last day, which
-            may be earlier.
+        until: the last day in the rating tables. A `DayTable` may end earlier.
         kinds: the kinds of entity that are rated. The tables of other kinds stay empty.
-        levels, records: see `attnlens.cricket.predictor.day_tables`.
-        form: see `attnlens.cricket.predictor.form`.
     """
 
     tables: dict[str, RatingTable] = field(
@@ -177,7 +166,7 @@ class Ratings:
 
     @property
     def complete_until(self) -> datetime.date | None:
-        """The last day that is included in the ratings and in every `DayTable`."""
+        """The last day that the ratings and every `DayTable` include."""
         days = [self.until, *(table.until for table in self.day_tables.values())]
         learnt = [day for day in days if day is not None]
         return min(learnt) if len(learnt) == len(days) else None
@@ -204,15 +193,15 @@ class Ratings:
         )
 
     def player_key(self, player: Player) -> str:
-        """Return the player's id. If the id is missing, use the alias of the name, or the name."""
+        """Return the player's id. Without an id, use the alias of the name, or the name."""
         return player.id or self.aliases.get(player.name, player.name)
 
     def entities(
         self, match: Match, innings: Innings, *, create: bool = False
     ) -> NDArray[np.int64]:
-        """Return each delivery's row in every rating table, ``(deliveries, len(KINDS))``.
+        """Return each delivery's row in every rating table, shape ``(deliveries, len(KINDS))``.
 
-        The row of an unknown entity is -1. If ``create`` is true, an unknown entity gets a new row.
+        An unknown entity has the row -1, or gets a new row if ``create`` is true.
         """
         tables, quota = self.tables, quota_of(match, innings)
         venue, competition = venue_key(match), competition_of(match)
@@ -248,13 +237,13 @@ class Ratings:
         return rows
 
     def of(self, kind: str, key: str) -> Floats32:
-        """Return the rating of one entity, ``(11,)``. An unknown entity has the rating 0."""
+        """Return the rating of one entity, shape ``(11,)``. An unknown entity has the rating 0."""
         table = self.tables[kind]
         vector: Floats32 = table.look_up(np.array([table.row(key) if key else -1]))[0][0]
         return vector
 
     def of_sides(self, match: Match, batting: str, bowling: str) -> Floats32:
-        """Return the summed ratings of the ground, competition, era and both sides, ``(11,)``."""
+        """Sum the ratings of the ground, competition, era and both sides, shape ``(11,)``."""
         keys = {
             "venue": venue_key(match),
             "batting_team": team_key(match, batting),
@@ -266,9 +255,9 @@ class Ratings:
         return total
 
     def parts(self, rows: NDArray[np.int64]) -> dict[str, Floats32]:
-        """Map each kind of entity to the ratings that apply to each ball, ``(n, 11)``.
+        """Map each kind of entity to the ratings of each ball, shape ``(n, 11)``.
 
-        The entry ``<kind>_balls`` has the number of balls that each rating includes, ``(n,)``.
+        The entry ``<kind>_balls`` has the number of rated balls, shape ``(n,)``.
         """
         vectors: dict[str, Floats32] = {}
         for column, kind in enumerate(KINDS):
@@ -281,9 +270,9 @@ class Ratings:
         """Update every rating table with the balls of one date.
 
         Args:
-            rows: the result of `entities` with ``create=True``, ``(n, kinds)``.
-            base: the log-probabilities from the scoreboard alone, ``(n, 11)``.
-            outcomes: the class numbers of the actual outcomes, ``(n,)``.
+            rows: the result of `entities`, shape ``(n, kinds)``. The row -1 is ignored.
+            base: the log-probabilities of `BaseModel`, shape ``(n, 11)``.
+            outcomes: the class numbers of the actual outcomes, shape ``(n,)``.
         """
         parts = self.parts(rows)
         logits = base + sum(parts[kind.name] for kind in KINDS)
@@ -303,11 +292,11 @@ class Ratings:
         *,
         create: bool = True,
     ) -> MatchUpdate:
-        """Return the data of a match in the form that `learn_day` needs.
+        """Return the data of a match for `learn_day`.
 
         Args:
-            innings: the same tuples as in `summary_of`.
-            create: whether to add a table row for each new entity.
+            innings: see `summary_of`.
+            create: whether new entities get a table row.
         """
         entries = list(innings)
         lessons = tuple(
@@ -318,11 +307,7 @@ class Ratings:
         return MatchUpdate(lessons, summary_of(match, entries, players))
 
     def record_of(self, role: str, player: Player) -> PlayerCounts | None:
-        """Return the outcome counts of a player's rated balls.
-
-        The role is ``striker`` or ``bowler``. The result is ``None`` for an unknown player and for
-        incomplete counts.
-        """
+        """Return a player's outcome counts in one of `ROLES`; ``None`` if unknown or incomplete."""
         row = self.tables[role].row(self.player_key(player))
         record = self.records.of(role, row)
         if record is None or record.deliveries < self.tables[role].balls[row]:
@@ -342,7 +327,7 @@ class Ratings:
 
 
 def _counts_by_row(lessons: Iterable[RatingUpdate], column: int) -> tuple[Integers, Integers]:
-    """Return the row of each known entity of one kind, and the outcome counts ``(rows, 11)``."""
+    """Unknown entities (row -1) are left out."""
     pairs = [(rows[:, column], outcomes) for rows, _, outcomes in lessons]
     rows, outcomes = (np.concatenate(part) for part in zip(*pairs, strict=True))
     entities, positions = np.unique(rows, return_inverse=True)

@@ -1,8 +1,7 @@
 """Relations between past balls and the current ball, and attention with relation biases.
 
-Relations are computed from *visible* balls only. A hidden ball has no effect on the relations of
-neighbouring balls. The biases ``B`` are learnt. The logits are
-``logits[h, i, j] = q_i · (k_j + p_{i-j}) / √d_k + Σ_r B[h, r] · relation_r(i, j)``.
+Hidden balls have no effect on the relations of other balls. With learnt biases ``B``, the logits
+are ``logits[h, i, j] = q_i · (k_j + p_{i-j}) / √d_k + Σ_r B[h, r] · relation_r(i, j)``.
 """
 
 from __future__ import annotations
@@ -30,15 +29,15 @@ RELATIONS: Final[tuple[str, ...]] = (
     "same_matchup",
     "same_stand",
 )
-"""The names of the relations. Every tensor axis for relations uses this order."""
+"""The names of the relations, in the order of every relation axis."""
 
 RECENCY: Final = RELATIONS.index("recency")
 
 MIN_WEIGHT: Final = 1e-9
-"""The minimum weight of the null key. The minimum keeps the logarithm finite."""
+"""The minimum weight of the null key, which keeps the logarithm finite."""
 
 _CLUSTER_REACH: Final = 3
-"""A boundary belongs to a cluster if another boundary is at most this number of balls away."""
+"""The largest distance between neighbours in a cluster of boundaries, in balls."""
 
 
 Batch: TypeAlias = dict[str, Any]
@@ -49,8 +48,8 @@ Batch: TypeAlias = dict[str, Any]
 class Balls:
     """A sequence of balls. Every field has the shape ``(batch, ball)``.
 
-    ``ball_in_over`` counts from 1. Each player has a unique number. Only past balls have the last
-    three fields. ``last_in_over`` is true if the next delivery belongs to another over.
+    ``ball_in_over`` counts from 1. Players are numbered. Only past balls need the last three
+    fields. ``last_in_over`` is true if the next delivery belongs to another over.
     """
 
     index: Tensor
@@ -65,7 +64,7 @@ class Balls:
 
 
 def mapped(value: Any, change: Callable[[Tensor], Any]) -> Any:
-    """Apply ``change`` to every tensor in a structure of nested dicts, tuples and `Balls`."""
+    """Apply ``change`` to every tensor in nested dicts, tuples and `Balls`."""
     if isinstance(value, Tensor):
         return change(value)
     if isinstance(value, Mapping):
@@ -79,15 +78,12 @@ def mapped(value: Any, change: Callable[[Tensor], Any]) -> Any:
 
 
 def take(value: Any, rows: slice | list[int]) -> Any:
-    """Select the indices ``rows`` on the second axis of every tensor in a nested structure."""
+    """Select ``rows`` on the second axis of every tensor in a nested structure."""
     return mapped(value, lambda tensor: tensor[:, rows])
 
 
 def neighbours(flags: Tensor, reach: int) -> Tensor:
-    """Return whether each ball has a flagged neighbour at most ``reach`` balls away.
-
-    ``flags`` and the result have the shape ``(..., ball)``.
-    """
+    """Return whether a neighbour within ``reach`` balls is flagged, shape ``(..., ball)``."""
     result = torch.zeros_like(flags)
     for distance in range(1, reach + 1):
         result[..., distance:] |= flags[..., :-distance]
@@ -96,12 +92,10 @@ def neighbours(flags: Tensor, reach: int) -> Tensor:
 
 
 def relate(query: Balls, key: Balls, visible: Tensor) -> Tensor:
-    """Return the relations between each ball in ``key`` and each ball in ``query``.
+    """Return the relations of each key to each query, shape ``(batch, query, key, relation)``.
 
-    Returns:
-        A tensor of floats with shape ``(batch, query, key, len(RELATIONS))``. Recency is the
-        negative distance in deliveries. The other relations are 0 or 1. ``visible`` is a mask
-        ``(batch, query, key)``. Where the mask is false, all relations are 0.
+    Recency is the negative distance in deliveries. Other relations are 0 or 1. All relations are 0
+    where the mask ``visible``, shape ``(batch, query, key)``, is false.
     """
     if key.wicket is None or key.boundary is None or key.last_in_over is None:
         raise ValueError("the key balls need the fields wicket, boundary and last_in_over")
@@ -128,8 +122,7 @@ def relate(query: Balls, key: Balls, visible: Tensor) -> Tensor:
         same_bowler & same_batsman & visible,
         same_stand & visible,
     )
-    # Although the relation is the last axis, each relation's table is contiguous in memory. Later
-    # operations then read memory in order.
+    # Each relation's table is contiguous in memory, so later operations read memory in order.
     table = torch.empty(
         len(visible), len(columns), *visible.shape[1:], dtype=torch.float32, device=visible.device
     )
@@ -139,15 +132,15 @@ def relate(query: Balls, key: Balls, visible: Tensor) -> Tensor:
 
 
 def relate_overs(table: Tensor, visible: Tensor, membership: Tensor, query_over: Tensor) -> Tensor:
-    """Return the relations between every earlier over and every query.
+    """Return the relations of each over to each query, shape ``(batch, query, over, relation)``.
 
-    The result is ``(batch, query, over, relation)``. For most relations, the value is the share of
-    the over's visible balls with the relation. Recency is the negative distance in overs.
+    Recency is the negative distance in overs. Other relations are shares of the over's visible
+    balls.
 
     Args:
         table: the result of `relate`.
-        membership: the over of each past ball as a one-hot vector, ``(batch, key, over)``.
-        query_over: the over of each query ``(batch, query)``.
+        membership: the over of each past ball, one-hot, shape ``(batch, key, over)``.
+        query_over: the over of each query, shape ``(batch, query)``.
     """
     counted = (table.movedim(-1, 1) @ membership[:, None]).movedim(1, -1)
     balls = torch.einsum("bqk,bko->bqo", visible.to(table.dtype), membership)
@@ -160,16 +153,13 @@ def relate_overs(table: Tensor, visible: Tensor, membership: Tensor, query_over:
 def visible_overs(
     balls: Balls, visible: Tensor, overs: int
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Find all distinct sets of visible balls in an over, across all queries.
-
-    Each distinct set needs to be summarised only once. There are few distinct sets, because most
-    masks hide balls in few overs. A *slot* is the position of a delivery in its over. Padding keys
-    belong to no over and have no slot.
+    """Find the distinct sets of visible balls in an over, across all queries.
 
     Returns:
-        Four tensors. The first three tensors describe each set: the row in the batch ``(set,)``,
-        the key in each slot ``(set, slot)``, and whether this key is visible ``(set, slot)``. The
-        last tensor has the set number for each over and query ``(batch * query * over,)``.
+        Four tensors. The first three describe each set: the row in the batch, shape ``(set,)``, the
+        key in each slot, and whether the key is visible, both with shape ``(set, slot)``. A slot is
+        a delivery's position in the over. The last tensor is the set number of each over and query,
+        shape ``(batch * query * over,)``.
     """
     batch, queries, keys = visible.shape
     device = visible.device
@@ -199,17 +189,14 @@ def visible_overs(
 
 
 STARTING_PATTERNS: Final[tuple[str, ...]] = ("recency", "same_bowler", "same_batsman")
-"""The favoured relations of heads 0, 1 and 2 at the start of training.
-
-All other biases start at zero.
-"""
+"""The relations that heads 0, 1 and 2 favour when training starts. Other biases start at zero."""
 
 WINDOWS: Final[dict[str, int]] = {"last_12": 12, "last_24": 24}
-"""Maps each restriction by distance to the largest distance that a head may see."""
+"""The restrictions by distance, each with the largest visible distance in balls."""
 
 
 def starting_table(heads: int) -> Tensor:
-    """Return the initial bias table, with shape ``(heads, relations)``."""
+    """Return the initial biases, shape ``(heads, relations)``."""
     table = torch.zeros(heads, len(RELATIONS))
     for head, pattern in enumerate(STARTING_PATTERNS[:heads]):
         table[head, RELATIONS.index(pattern)] = 0.1 if pattern == "recency" else 2.0
@@ -217,14 +204,11 @@ def starting_table(heads: int) -> Tensor:
 
 
 def restriction(relations: Tensor, name: str | None) -> Tensor:
-    """Return a mask of the keys that a restricted head may see.
+    """Return a mask of the keys that a restricted head may see, shape ``(batch, query, key)``.
 
     Args:
-        relations: the result of `relate`, ``(batch, query, key, relation)``.
+        relations: the result of `relate`, shape ``(batch, query, key, relation)``.
         name: a relation, a name in `WINDOWS`, or ``None`` for no restriction.
-
-    Returns:
-        A boolean mask ``(batch, query, key)``, true for a key that the head may see.
     """
     if name is None:
         return torch.ones_like(relations[..., 0], dtype=torch.bool)
@@ -238,17 +222,15 @@ class RelationAttention(nn.Module):
 
     Args:
         hidden_dim: the width of queries, keys and output.
-        num_heads: the number of heads.
         reach: the number of distances that have a position vector.
-        own: whether a query may attend to itself. If true, the query is an additional last key.
+        own: whether a query may attend to itself; the query is then an additional last key.
         head_dim: the width of each head; by default ``max(1, hidden_dim // num_heads)``.
-        null: the initial logit of the *null key*, which is an additional last key with a learnable
-            logit. Heads with a null key are called counting heads. A counting head has no value
-            vectors; its output is the negative logarithm of the null key's weight. If the logits of
-            n balls are 0, the null key has the weight ``1 / (1 + n e^-null)``, so the output grows
-            with n. Hiding a ball of weight w changes the output by ``log(1 - w)``.
-        only: for each head, a restriction (a relation or a name in `WINDOWS`) or ``None``. Heads
-            without an entry see every key.
+        null: the initial logit of the *null key*, an additional last key with a learnable logit.
+            Heads with a null key are called counting heads. They have no values. Their output is
+            the negative logarithm of the null key's weight. If the logits of n balls are 0, this
+            weight is ``1 / (1 + n e^-null)``. Hiding a ball of weight w changes the output by
+            ``log(1 - w)``.
+        only: each head's restriction: a relation, a name in `WINDOWS`, or ``None``.
     """
 
     def __init__(
@@ -287,21 +269,20 @@ class RelationAttention(nn.Module):
         hidden: Tensor,
         distance: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """Compute the attention.
+        """Return the output and the attention weights.
 
         Args:
-            query: ``(batch, query, hidden_dim)``.
-            key: the past balls, ``(batch, key, hidden_dim)``.
-            relations: ``(batch, query, key, relation)``.
-            hidden: a boolean mask that is true for hidden keys. The mask must be broadcastable to
-                ``(batch, head, query, key)``.
-            distance: the distance between each key and the query, ``(batch, query, key)``. The
-                previous ball has distance 1.
+            query: shape ``(batch, query, hidden_dim)``.
+            key: the past balls, shape ``(batch, key, hidden_dim)``.
+            relations: shape ``(batch, query, key, relation)``.
+            hidden: true for hidden keys; broadcastable to ``(batch, head, query, key)``.
+            distance: the distance to each key, shape ``(batch, query, key)``. The previous ball has
+                distance 1.
 
         Returns:
-            The output, with shape ``(batch, query, hidden_dim)``, and the weights, with shape
-            ``(batch, head, query, key)``. If ``own`` is true or ``null`` is given, the weights
-            include the additional last key.
+            The output, shape ``(batch, query, hidden_dim)``, and the weights, shape
+            ``(batch, head, query, key)``. The weights include the additional last key, if there is
+            one.
         """
         heads = self.num_heads
         q = step("Q", split_heads(self.to_query(query), heads), "queries")
@@ -348,7 +329,7 @@ class RelationAttention(nn.Module):
         return self.to_output(join_heads(attended)), weights
 
     def _last_key(self, q: Tensor, query: Tensor) -> Tensor | None:
-        """Return the logits of the additional last key, with shape ``(batch, head, query, 1)``."""
+        """The last key's logits, shape ``(batch, head, query, 1)``."""
         if self.null is not None:
             return self.null[:, None, None].expand(*q.shape[:-1], 1)
         if not self.own:
@@ -361,10 +342,7 @@ class RelationAttention(nn.Module):
 
 
 def counted(weights: Tensor) -> Tensor:
-    """Compute the output of counting heads from attention weights of shape ``(..., key)``.
-
-    The last key must be the null key. The output has the shape ``(..., 1)``.
-    """
+    """Return the output of counting heads, shape ``(..., 1)``. The last key is the null key."""
     return -weights[..., -1:].clamp(min=MIN_WEIGHT).log()
 
 
@@ -377,8 +355,7 @@ def feed_forward(hidden_dim: int, dropout: float) -> nn.Sequential:
 class RelationBlock(nn.Module):
     """An attention layer and a feed-forward network, both pre-norm and with residual connections.
 
-    ``attention`` contains the arguments of `RelationAttention`. A block of counting heads (see
-    ``null``) has no feed-forward network and no residual connections.
+    A block with ``null`` has only the attention layer, without a residual connection.
     """
 
     def __init__(
@@ -406,7 +383,7 @@ class RelationBlock(nn.Module):
         hidden: Tensor,
         distance: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """Apply the block. Arguments and results are the same as in `RelationAttention.forward`."""
+        """Apply the block. See `RelationAttention.forward`."""
         attended, weights = self.attention(
             self.query_norm(query), self.query_norm(key), relations, hidden, distance
         )

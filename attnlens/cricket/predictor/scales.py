@@ -16,19 +16,19 @@ SCALES: Final[dict[str, int]] = {
     "long": 20,
     "whole": 10_000,
 }
-"""The length of each scale's window in deliveries. The current delivery is counted.
+"""Each scale's window in deliveries, including the current delivery.
 
-The window of ``long`` is counted in earlier overs.
+The window of ``long`` is in overs, but the model reads all earlier overs.
 """
 
 WINDOWED: Final = SCALE_NAMES[:4]
-"""The scales that see only a window of balls or overs instead of the whole innings."""
+"""The scales other than ``whole``."""
 
 RECENT: Final = SCALES["medium"] - 1
-"""The number of balls before the current ball that count as recent."""
+"""The number of past balls that count as recent."""
 
 SHORT_HISTORY: Final = 12
-"""A ball with fewer than this number of earlier balls in the innings has a short history."""
+"""A ball with fewer past balls has a short history."""
 
 UNNAMED: Final = "learned"
 """The pattern name for heads without a built-in pattern."""
@@ -51,7 +51,7 @@ QUESTIONS: Final[dict[str, str]] = {
     "last_24": "how have the last 24 balls gone",
     UNNAMED: "free to learn its own pattern",
 }
-"""Maps a relation to the question that a head answers. The last entry is for other heads."""
+"""The question that a head answers, for each relation. The last entry is for other heads."""
 
 RELATION_BALLS: Final[dict[str, str]] = {
     "same_bowler": "this bowler's balls",
@@ -82,10 +82,7 @@ SHARES: Final[tuple[str, ...]] = (
 
 
 class WindowBall(NamedTuple):
-    """A past ball and its relations to the current ball.
-
-    ``relations`` contains only names from `SHARES`.
-    """
+    """A past ball, and its relations to the current ball (only names in `SHARES`)."""
 
     index: int  # type: ignore[assignment]  # tuple.index is not needed here
     label: str
@@ -109,12 +106,12 @@ def head_key(number: int, pattern: str | None) -> str:
 
 
 def head_name(scale: str, number: int) -> str:
-    """Return a name such as ``whole 0``, which is unique among the heads of all scales."""
+    """Return a unique name such as ``whole 0``."""
     return f"{scale} {number}"
 
 
 def head_id(scale: str, number: int) -> str:
-    """Return the `head_name` in a form that suits URLs, such as ``whole-0``."""
+    """Return a unique name for URLs, such as ``whole-0``."""
     return f"{scale}-{number}"
 
 

@@ -1,9 +1,8 @@
 """The predictor's two encoders: one for the current ball, and one for past balls.
 
-The first encoder reads named nodes, which contain the facts that are known before the ball. The
-nodes form layers, which are read from the top down. The second encoder reads past balls at five
-scales. The heads of four scales have built-in biases. In the fifth scale (``whole``), each head
-sees only the past balls that satisfy the head's restriction.
+The first encoder reads nodes in layers, from the top down. The nodes contain the facts that are
+known before the ball. The second encoder reads past balls at five scales. The heads of four scales
+have built-in biases. Each head of the scale ``whole`` has one restriction on the past balls.
 """
 
 from __future__ import annotations
@@ -48,16 +47,15 @@ class LayerAttention(nn.Module):
         """Return the layer's output and the attention weights of the nodes.
 
         Args:
-            nodes: ``(..., node, hidden_dim)``.
-            above: the output of the layer above, ``(..., hidden_dim)``.
-            hidden: whether each node is hidden, ``(node,)``.
+            nodes: shape ``(..., node, hidden_dim)``.
+            above: the output of the layer above, shape ``(..., hidden_dim)``.
+            hidden: whether each node is hidden, shape ``(node,)``.
         """
         nodes = step("X", nodes, "the layer's nodes")
         query = step("q", self.question + self.from_above(above), "the query of the layer")
         # (W n) · q = n · (Wᵀ q) needs one product with W per ball instead of one per node.
         scores = query @ self.to_key.weight
-        # Matrix products with few rows are slow, especially in the backward pass. A sum of
-        # elementwise products is faster here.
+        # A sum of elementwise products is faster here than matrix products with few rows.
         logits = (nodes * scores[..., None, :]).sum(-1) * query.shape[-1] ** -0.5
         weights = step("a", self.probe(hidden_softmax(logits, hidden)), "attention to nodes")
         answer = self.to_value((weights[..., None] * nodes).sum(-2)) + above
@@ -66,10 +64,7 @@ class LayerAttention(nn.Module):
 
 
 class WithinBallEncoder(nn.Module):
-    """An encoder of the nodes that describe one ball.
-
-    ``graph`` maps layers to nodes, and nodes to numbers of features.
-    """
+    """An encoder of one ball. ``graph`` has the number of features of each node of each layer."""
 
     def __init__(
         self,
@@ -102,9 +97,10 @@ class WithinBallEncoder(nn.Module):
         self.layer_probe = AttentionProbe(("batch", "query", "layer"))
 
     def node(self, name: str, features: Tensor, is_known: Tensor | None = None) -> Tensor:
-        """Compute a node's vector ``(..., hidden_dim)`` from the features ``(..., size)``.
+        """Return a node's vector, shape ``(..., hidden_dim)``.
 
-        Where the mask ``is_known`` is false, the result is the learnt vector for "unknown".
+        The shape of ``features`` is ``(..., size)``. Where ``is_known`` is false, the result is the
+        learnt vector for "unknown".
         """
         value: Tensor = self.features[name](features)
         if is_known is not None:
@@ -112,12 +108,10 @@ class WithinBallEncoder(nn.Module):
         return value
 
     def forward(self, nodes: Mapping[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
-        """Compute the ball's vector, with shape ``(..., hidden_dim)``, and the attention weights.
+        """Return the ball's vector, shape ``(..., hidden_dim)``, and the attention weights.
 
-        Layers are read from the top down. A layer is skipped if none of its nodes is in ``nodes``.
-        For each layer, the result contains the attention to the nodes, ``(..., node)``. The entry
-        ``layers`` contains the attention to the layers, ``(..., layer)``. A skipped layer has the
-        weight 0.
+        The weights of a layer's nodes have the shape ``(..., node)``. The entry ``layers`` has the
+        layers' weights, shape ``(..., layer)``. A layer without any of ``nodes`` has weight 0.
         """
         empty = torch.zeros_like(next(iter(nodes.values())))
         above, rows, weights, absent = empty, [], {}, []
@@ -154,7 +148,7 @@ WHOLE_RELATIONS: Final = tuple(relation for relation in _COUNTED for _ in range(
 
 _WHOLE_HEAD_DIM: Final = 8
 _NULL: Final = 1.5
-"""The initial logit of the null key in the heads of the scale ``whole``."""
+"""The initial logit of the null key."""
 
 _MAX_OVERS: Final = 50
 _MAX_BALL_IN_OVER: Final = 20
@@ -166,10 +160,8 @@ class TemporalEncoder(nn.Module):
     Args:
         ball_dim: the size of a ball vector.
         hidden_dim: the width of the encoder.
-        num_heads: the number of heads. Head 0 starts with a bias for recency, head 1 for the same
-            bowler, and head 2 for the same batsman. Other heads start without a bias.
-        num_layers: the number of layers. With one layer, each key is one past ball. With more
-            layers, the keys of later layers are mixtures of past balls.
+        num_heads: the number of heads. See `STARTING_PATTERNS` for the first three heads.
+        num_layers: the number of layers. After the first layer, keys are mixtures of past balls.
         max_seq_len: the number of deliveries in the window, including the current delivery.
         attention: further arguments of `RelationAttention`.
     """
@@ -202,11 +194,10 @@ class TemporalEncoder(nn.Module):
     def embed(
         self, vectors: Tensor, overs: Tensor, balls_in_over: Tensor, is_known: Tensor | None = None
     ) -> Tensor:
-        """Project ball vectors to the encoder's width, and add position embeddings.
+        """Project ball vectors to the encoder's width, and add embeddings of over and ball.
 
-        A position has two parts: the over, and the ball within the over. Where ``is_known`` is
-        false, no position is added. If an over or a ball number is too large, the last embedding is
-        used.
+        Where ``is_known`` is false, nothing is added. Numbers that are too large get the last
+        embedding.
         """
         over = overs.clamp(0, self.over.num_embeddings - 1)
         ball = balls_in_over.clamp(0, self.ball_in_over.num_embeddings - 1)
@@ -219,7 +210,7 @@ class TemporalEncoder(nn.Module):
     def read(
         self, query: Tensor, key: Tensor, relations: Tensor, hidden: Tensor, distance: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Apply the encoder's only `RelationBlock` to queries and past balls.
+        """Apply the encoder's only `RelationBlock`.
 
         Raises:
             ValueError: the encoder has more than one layer.
@@ -237,15 +228,14 @@ class TemporalEncoder(nn.Module):
         balls_in_over: Tensor,
         mask: Tensor | None = None,
     ) -> Tensor:
-        """Return the vector of the last position, ``(batch, hidden_dim)``.
+        """Return the vector of the last ball, shape ``(batch, hidden_dim)``.
 
         Args:
-            ball_sequence: ``(batch, ball, ball_dim)``. The last ball is the current ball.
-            positions: the position of each ball in the window, ``(batch, ball)`` or ``(ball,)``.
-            overs: the over of each ball, counted from 0; the same shape as ``positions``.
-            balls_in_over: the position of each delivery in its over, counted from 0 or from 1. The
-                shape is the same as for ``positions``.
-            mask: a boolean mask ``(batch, ball)``, true for hidden balls such as padding.
+            ball_sequence: shape ``(batch, ball, ball_dim)``. The last ball is the current ball.
+            positions: each ball's position in the window, shape ``(batch, ball)`` or ``(ball,)``.
+            overs: each ball's over, counted from 0; the same shape as ``positions``.
+            balls_in_over: each ball's position in its over, counted from 0 or 1; the same shape.
+            mask: true for hidden balls such as padding, shape ``(batch, ball)``.
         """
         return self.last(ball_sequence, positions, overs, balls_in_over, mask)[0]
 
@@ -259,7 +249,7 @@ class TemporalEncoder(nn.Module):
     ) -> tuple[Tensor, Tensor]:
         """Return the result of `forward`, and the last ball's attention weights.
 
-        The weights are ``(batch, head, ball)``. The last key is the last ball itself.
+        The weights have the shape ``(batch, head, ball)``. The last key is the last ball itself.
         """
         positions, overs, balls_in_over = (
             torch.as_tensor(numbers, device=ball_sequence.device)
@@ -270,9 +260,8 @@ class TemporalEncoder(nn.Module):
         length = ball_sequence.shape[1]
         distance = positions[:, :, None] - positions[:, None, :]
         hidden = causal(length, ball_sequence.device)
-        # Every query uses the window of the last ball. If each query had its own window and there
-        # were several layers, older balls would influence the last ball through the balls in
-        # between.
+        # Every query uses the window of the last ball. If each query had its own window, several
+        # layers would pass information about older balls to the last ball.
         hidden = hidden | (distance[:, -1:] >= self.max_seq_len)
         if mask is not None:
             hidden = hidden | mask.bool()[:, None, :]
@@ -285,8 +274,7 @@ class TemporalEncoder(nn.Module):
         vectors, weights = self.embed(ball_sequence, overs, balls_in_over), relations
         for layer in self.layers:
             vectors, weights = layer(vectors, vectors, relations, hidden[:, None], distance)
-        # Among the past balls, the last ball is hidden from itself. The weight of the last ball on
-        # itself belongs to the extra key at the end.
+        # The last ball's weight on itself belongs to the extra key, not to the past balls.
         own = weights[:, :, -1]
         return vectors[:, -1], torch.cat([own[..., : length - 1], own[..., length:]], -1)
 
@@ -296,11 +284,10 @@ def causal(length: int, device: torch.device | None = None) -> Tensor:
 
 
 class SpecializedTemporalAttention(nn.Module):
-    """Causal self-attention in which heads 0, 1 and 2 start with a bias for one relation each.
+    """Causal self-attention in which heads 0, 1 and 2 start with one learnable bias each.
 
-    Head 0 favours recent balls: the logit is reduced by ``0.1`` times the distance. Head 1 adds
-    ``2.0`` to the logits of balls by the same bowler. Head 2 adds ``2.0`` to the logits of balls
-    faced by the same batsman. All these biases are learnable.
+    Head 0 lowers the logits by ``0.1`` times the distance. Head 1 adds ``2.0`` to the logits of the
+    same bowler's balls. Head 2 adds ``2.0`` to the logits of the same batsman's balls.
     """
 
     def __init__(self, hidden_dim: int, num_heads: int = 6) -> None:
@@ -310,21 +297,20 @@ class SpecializedTemporalAttention(nn.Module):
     def forward(
         self, x: Tensor, same_bowler_mask: Tensor, same_batsman_mask: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Compute the attention.
+        """Return the output and the attention weights. No ball attends to a later ball.
 
         Args:
-            x: the balls, oldest first, ``(batch, ball, hidden_dim)``.
-            same_bowler_mask: a mask of booleans or 0/1 values, ``(batch, query, key)`` or
-                ``(query, key)``, true if the same bowler bowled both balls.
-            same_batsman_mask: a mask of the same shape, true if the same batsman faced both balls.
+            x: the balls, oldest first, shape ``(batch, ball, hidden_dim)``.
+            same_bowler_mask: true or 1 if the same bowler bowled both balls, shape
+                ``(batch, query, key)`` or ``(query, key)``.
+            same_batsman_mask: true or 1 if the same batsman faced both balls, same shape.
 
         Returns:
-            The output ``(batch, ball, hidden_dim)`` and the weights ``(batch, head, ball, ball)``.
-            No ball attends to a later ball.
+            The output, shape ``(batch, ball, hidden_dim)``, and the weights, shape
+            ``(batch, head, ball, ball)``.
         """
         batch, length, _ = x.shape
-        # No extra last key is added, because each ball is already among its own keys. The masks
-        # apply to this key too.
+        # There is no extra last key, because each ball is already among its own keys.
         hidden = torch.ones(length, length, dtype=torch.bool, device=x.device).triu(1)
         positions = torch.arange(length, device=x.device)
         relations = x.new_zeros(batch, length, length, len(RELATIONS))
@@ -345,12 +331,10 @@ class MultiScaleTemporalEncoder(nn.Module):
     Args:
         ball_dim: the size of a ball vector.
         hidden_dim: the width of every scale and of the result.
-        heads: the number of heads of each scale. Scales that are not in ``heads`` are omitted. By
-            default, only the four windowed scales are used.
-        num_layers: the number of layers of the scales ``micro``, ``short`` and ``medium``. With one
-            layer, each attention weight belongs to one ball.
-        strict: whether heads 1 and 2 of the windowed scales are restricted. If true, head 1 sees
-            only balls of the same bowler, and head 2 sees only balls of the same batsman.
+        heads: the number of heads of each scale that is used; by default, the windowed scales.
+        num_layers: the number of layers of the scales ``micro``, ``short`` and ``medium``.
+        strict: whether heads 1 and 2 of the windowed scales are restricted. Head 1 then sees only
+            balls of the same bowler, and head 2 sees only balls of the same batsman.
     """
 
     def __init__(
@@ -400,15 +384,14 @@ class MultiScaleTemporalEncoder(nn.Module):
         return module
 
     def over_summaries(self, vectors: Tensor, balls: Balls, visible: Tensor, overs: int) -> Tensor:
-        """Summarise each over as the last state of a GRU that reads the over's visible balls.
+        """Summarise each over with a GRU, shape ``(batch, query, over, hidden_dim)``.
 
-        The result is ``(batch, query, over, hidden_dim)``. Hidden balls are skipped and do not
-        change the state. The state is zero for an over without a visible ball.
+        The summary is the last state. Hidden balls are skipped. Without visible balls, the state is
+        zero.
 
         Args:
-            vectors: the vectors of past balls, ``(batch, key, ball_dim)``.
-            visible: ``(batch, query, key)``. If the query axis has size 1, all queries share the
-                summaries.
+            vectors: the vectors of past balls, shape ``(batch, key, ball_dim)``.
+            visible: shape ``(batch, query, key)``.
             overs: the number of overs to summarise, starting with over 0.
         """
         batch, queries, keys = visible.shape
@@ -421,8 +404,7 @@ class MultiScaleTemporalEncoder(nn.Module):
         return unflattened(state[back], 0, (batch, queries, overs))
 
     def _run(self, balls: Tensor, visible: Tensor) -> Tensor:
-        # The visible balls of an over are moved to the front, in order. With n visible balls, the
-        # state after n steps therefore ignores the hidden balls.
+        # Visible balls move to the front. With n visible balls, the state after n steps is used.
         order = (~visible).to(torch.int8).argsort(dim=1, stable=True)
         states, _ = self.summarise(balls.gather(1, order[..., None].expand(balls.shape)))
         count = visible.sum(1)
@@ -448,25 +430,25 @@ class MultiScaleTemporalEncoder(nn.Module):
         """Return a vector and attention weights for every scale and every query.
 
         Args:
-            query: the vectors of the current balls, ``(batch, query, ball_dim)``.
-            key: the vectors of the past balls.
+            query: the vectors of the current balls, shape ``(batch, query, ball_dim)``.
+            key: the vectors of the past balls, shape ``(batch, key, ball_dim)``.
             relations: the result of `relate`.
-            overs: the number of earlier overs to summarise.
-            shared: a mask ``(batch, key)``, allowed only if every query sees all earlier keys in
-                the mask and no other keys. With this mask, each over is summarised once, not once
-                per query.
-            in_windows: a mask ``(batch,)``. Where the mask is false, only the scale ``whole`` sees
-                past balls.
-            place_known: a mask ``(batch, query)``, false for a query whose position is hidden.
-            summaries: over summaries that all queries share, ``(batch, over, hidden_dim)``;
-                computed if missing.
+            overs: the number of overs to summarise.
+            shared: a mask with shape ``(batch, key)``. Every query must see exactly the earlier
+                keys in this mask. The queries then share the over summaries.
+            in_windows: a mask with shape ``(batch,)``. Where the mask is false, only the scale
+                ``whole`` sees past balls.
+            place_known: a mask with shape ``(batch, query)``. Where the mask is false, the query's
+                position is hidden.
+            summaries: shared over summaries, shape ``(batch, over, hidden_dim)``; computed if
+                missing.
 
         Returns:
-            Two dictionaries with an entry for each scale: the vectors
-            ``(batch, query, hidden_dim)`` and the weights ``(batch, head, query, key)``. The keys
-            of the scale ``long`` are overs. The keys of the other scales are past balls, starting
-            with the first ball that is in the window of any query. In the scale ``whole``, the last
-            key is the null key. In other scales, the last key is the query.
+            For each scale, the vectors, shape ``(batch, query, hidden_dim)``, and the weights,
+            shape ``(batch, head, query, key)``. The keys of ``long`` are overs. The keys of other
+            scales are past balls, starting with the first ball in the window of any query. In the
+            scale ``whole``, the last key is the null key. In other scales, the last key is the
+            query.
         """
         distance = current.index[:, :, None] - past.index[:, None, :]
         distance = step("d", distance, "distance to each past ball")
@@ -550,17 +532,16 @@ class MultiScaleTemporalEncoder(nn.Module):
         """Return the temporal vector of the last ball of a sequence.
 
         Args:
-            full_sequence: ``(batch, ball, ball_dim)``. The last ball is the current ball.
-            current_over_start: the index of the first ball of the current over, as one number or as
-                a tensor of shape ``(batch,)``. Earlier balls are grouped into overs of six balls.
-            over_summaries: summaries of the earlier overs, oldest first,
-                ``(batch, over, hidden_dim)`` or ``(batch, over, ball_dim)``. The over axis may be
-                empty.
+            full_sequence: shape ``(batch, ball, ball_dim)``. The last ball is the current ball.
+            current_over_start: the index of the current over's first ball, as one number or with
+                shape ``(batch,)``. Earlier overs have six balls.
+            over_summaries: the earlier overs, oldest first, shape ``(batch, over, hidden_dim)`` or
+                ``(batch, over, ball_dim)``. The over axis may be empty.
 
         Returns:
-            The temporal vector, with shape ``(batch, hidden_dim)``. A dictionary that maps each
-            scale to the attention weights of the last ball, with shape ``(batch, head, key)``. The
-            keys are the balls or overs of the window, oldest first. The last key is the query.
+            The vector, shape ``(batch, hidden_dim)``, and each scale's attention weights, shape
+            ``(batch, head, key)``. The keys are the balls or overs of the window, oldest first. The
+            last key is the query.
         """
         batch, length, _ = full_sequence.shape
         device = full_sequence.device

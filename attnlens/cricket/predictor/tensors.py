@@ -1,9 +1,9 @@
 """Convert an innings to arrays, which describe each ball twice: as a query and as a past ball.
 
-The **query side** contains the facts that are known before the ball is bowled. The only running
-totals on the query side are the totals on the scoreboard. The **past side** contains the facts that
-later balls attend to: the outcome, the position in the innings, the players and the players'
-ratings. The past side of a ball contains no information about other past balls.
+The **query side** contains the facts that are known before the ball. The only running totals are on
+the scoreboard. The **past side** contains the facts that later balls attend to: the outcome, the
+position in the innings, the players and the players' ratings. The past side of a ball contains no
+information about other past balls.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from attnlens.files import Floats, Floats32, Integers
 
 OVER_CLASSES: Final = 20
 RATING_SCALE: Final = np.float32(4)
-"""The factor by which ratings are multiplied before they are used as features."""
+"""Ratings are multiplied by this factor before they become features."""
 
 _RATED: Final = len(OUTCOMES) + 1
-"""The number of features of a rating: one per outcome, and one for the number of rated balls."""
+"""The number of features of a rating: one per outcome, and the number of rated balls."""
 
 NODES: Final[dict[str, dict[str, int]]] = {
     "global": {"venue": 24, "team_context": 24, "match_importance": 5 + KIND_SIZE + _RATED},
@@ -50,10 +50,7 @@ NODES: Final[dict[str, dict[str, int]]] = {
     },
     "actor": {"batsman_identity": 14, "bowler_identity": 13},
 }
-"""For each layer of the ball graph, the number of features of each node.
-
-All features are known before the ball is bowled.
-"""
+"""For each layer of the ball graph, the number of features of each node."""
 
 TODAY_DEVIATION: Final = 0.25
 """The assumed day-to-day standard deviation of a ground's rating."""
@@ -65,11 +62,7 @@ PAST_NODES: Final = ("phase_state", "batsman_identity", "bowler_identity")
 """The nodes that describe a past ball."""
 
 PAST_OUTCOME_SIZE: Final = len(OUTCOMES) + 3
-"""The number of features that describe the outcome of a past ball.
-
-The features are the one-hot outcome, the total runs, the boundary flag and the penalty flag. The
-model also computes the surprise: the one-hot outcome minus the expected probabilities.
-"""
+"""The number of outcome features: one-hot outcome, total runs, boundary flag, penalty flag."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,22 +70,18 @@ class InningsArrays:
     """One innings as arrays. The first axis of each array is the delivery.
 
     Attributes:
-        nodes: the features of each node ``(n, size)``, for the query side.
-        phase: the `phase_state` features for the past side ``(n, 26)``; the free-hit feature is 0.
-        past_outcome: the outcome features of the ball, for the past side ``(n, 14)``.
-        base: log-probabilities ``(n, 11)``, computed from the scoreboard alone.
-        usual: log-probabilities ``(n, 11)`` for average players, computed by `usual_of`. The values
-            include a correction for recent outcomes in the competition (see
-            `attnlens.cricket.predictor.day_tables`).
-        prior: log-probabilities ``(n, 11)``, computed only from the kind of cricket, the over and
-            the innings.
-        ratings: rating vectors ``(n, 11)`` with the keys ``striker``, ``bowler``, ``venue``,
-            ``teams``, ``era`` and ``today``. The vector ``era`` includes the ratings of the
-            competition.
-        batter, non_striker, bowler: the players' numbers within the match.
+        nodes: the features of each node for the query side, shape ``(n, size)``.
+        phase: the `phase_state` features for the past side, shape ``(n, 26)``; the free-hit feature
+            is 0.
+        past_outcome: the outcome features for the past side, shape ``(n, 14)``.
+        base: the log-probabilities of `BaseModel`, shape ``(n, 11)``.
+        usual: the log-probabilities of `usual_of`, shape ``(n, 11)``.
+        prior: log-probabilities from kind of cricket, over and innings alone, shape ``(n, 11)``.
+        ratings: vectors ``striker``, ``bowler``, ``venue``, ``teams``, ``era`` and ``today``, each
+            with shape ``(n, 11)``. The vector ``era`` includes the ratings of the competition.
+        batter, non_striker, bowler: the players' numbers within the innings.
         outcome: the class number of each ball's outcome; -1 for a ball without an outcome.
-        met: three masks ``(n,)`` for striker, bowler and venue, true if the rating is based on any
-            ball.
+        met: for striker, bowler and venue, whether any balls are rated, shape ``(n,)``.
     """
 
     nodes: dict[str, Floats32]
@@ -133,10 +122,9 @@ class BaseModel:
     """A network and tables that predict outcomes from the scoreboard and the kind of cricket.
 
     Attributes:
-        weights: alternating matrices ``(in, out)`` and biases ``(out,)``, with tanh between the
-            layers.
+        weights: alternating matrices ``(in, out)`` and biases ``(out,)``; tanh between the layers.
         prior: log-probabilities by kind of cricket, innings and over, ``(TABLES, 2, 20, 11)``.
-        everything: the logarithm of each outcome's overall frequency, ``(11,)``.
+        everything: the logarithm of each outcome's overall frequency, shape ``(11,)``.
     """
 
     weights: tuple[Floats32, ...]
@@ -145,13 +133,13 @@ class BaseModel:
 
     @property
     def last_over(self) -> Floats:
-        """Outcome probabilities in the last over of a chase, ``(TABLES, 11)``."""
+        """Outcome probabilities in the last over of a chase, shape ``(TABLES, 11)``."""
         odds = np.exp(self.prior[:, 1, -1].astype(np.float64))
         probabilities: Floats = odds / odds.sum(-1, keepdims=True)
         return probabilities
 
     def log_probabilities(self, scoreboard: Floats32) -> Floats32:
-        """Compute log-probabilities ``(n, 11)`` from the result of `base_inputs`."""
+        """Return the log-probabilities, shape ``(n, 11)``, for rows of `base_inputs`."""
         value = scoreboard
         last = len(self.weights) // 2 - 1
         for layer in range(last + 1):
@@ -164,7 +152,7 @@ class BaseModel:
         return logs
 
     def of_innings(self, match: Match, innings: Innings) -> Floats32:
-        """Return the log-probabilities of every delivery of an innings, ``(n, 11)``."""
+        """Return the log-probabilities of every delivery, shape ``(n, 11)``."""
         if not innings.deliveries:
             return np.zeros((0, len(self.everything)), np.float32)
         return self.log_probabilities(base_inputs(match, scoreboard(match, innings)))
@@ -181,10 +169,7 @@ def balls_in_over(deliveries: Sequence[Delivery]) -> list[int]:
 
 
 def batting_positions(deliveries: tuple[Delivery, ...]) -> list[int]:
-    """Return the striker's position in the batting order, counted from 1, for each delivery.
-
-    The batting order is the order of appearance.
-    """
+    """For each delivery, return the striker's place in the order of appearance, counted from 1."""
     order: dict[str, int] = {}
     for ball in deliveries:
         for player in (ball.batter, ball.non_striker):
@@ -193,7 +178,7 @@ def batting_positions(deliveries: tuple[Delivery, ...]) -> list[int]:
 
 
 def scoreboard(match: Match, innings: Innings) -> dict[str, Floats32]:
-    """Return the features of the five match-state nodes, each ``(deliveries, size)``."""
+    """Return the features of the match-state nodes, each with shape ``(deliveries, size)``."""
     quota, target, balls = quota_of(match, innings), innings.target, innings.deliveries
     fields = ("legal_balls_before", "score_before", "wickets_before", "over")
     legal, score, wickets, over = (
@@ -241,18 +226,14 @@ def scoreboard(match: Match, innings: Innings) -> dict[str, Floats32]:
 
 
 def base_inputs(match: Match, nodes: dict[str, Floats32]) -> Floats32:
-    """Return the scoreboard and the kind of cricket as one row per ball, ``(n, BASE_SIZE)``."""
+    """Return the scoreboard and the kind of cricket, shape ``(n, BASE_SIZE)``."""
     board = [nodes[name] for name in SCOREBOARD_NODES]
     kind = np.tile(np.array(kind_of_cricket(match), np.float32), (len(board[0]), 1))
     return np.concatenate([*board, kind], axis=1)
 
 
 def match_importance(match: Match, innings: Innings, ratings: Ratings) -> list[float]:
-    """Return the features of the node ``match_importance``, which are the same for every ball.
-
-    The features are the kind of event, the years since 2015, the experience of each side, the kind
-    of cricket, and the rating of the competition.
-    """
+    """Return the features of the node ``match_importance``, which are the same for every ball."""
     event = str(match.event.get("name", "")).lower()
     year = match.date.year + match.date.timetuple().tm_yday / 366 if match.date else 2020.0
     experience = []
@@ -277,8 +258,7 @@ def rate_today(
 ) -> tuple[Floats32, int]:
     """Return the rating vector ``today``, and the number of balls in earlier innings.
 
-    The rating is computed from the earlier innings of the same match by one Newton step from zero
-    (see `attnlens.cricket.predictor.ratings`). The prior standard deviation is `TODAY_DEVIATION`.
+    The rating is one Newton step from zero (see `attnlens.cricket.predictor.ratings`).
     """
     surprise = np.zeros(len(OUTCOMES), np.float32)
     information = np.full(len(OUTCOMES), TODAY_DEVIATION**-2, np.float32)
@@ -299,12 +279,9 @@ def rate_today(
 
 
 def usual_of(match: Match, innings: Innings, base: Floats32, ratings: Ratings) -> Floats32:
-    """Return the log-probabilities ``(n, 11)`` of the outcomes for average players.
+    """Return the log-probabilities of outcomes for average players, shape ``(n, 11)``.
 
-    Recent matches of the competition are used to correct ``base``.
-
-    Args:
-        base: log-probabilities ``(n, 11)``, computed from the scoreboard alone.
+    Recent outcomes in the competition correct ``base``, the log-probabilities of `BaseModel`.
     """
     quota = quota_of(match, innings)
     phases = [phase_of(ball.legal_balls_before, quota) for ball in innings.deliveries]
@@ -319,7 +296,7 @@ def usual_of(match: Match, innings: Innings, base: Floats32, ratings: Ratings) -
 def encode_innings(
     match: Match, innings: Innings, ratings: Ratings, base: BaseModel
 ) -> InningsArrays:
-    """Return the arrays for every delivery of ``innings``, computed with ``ratings``."""
+    """Return the arrays for every delivery of an innings."""
     deliveries = innings.deliveries
     count = len(deliveries)
     nodes = scoreboard(match, innings)

@@ -54,17 +54,14 @@ _LISTS: Final[Mapping[str, type]] = {
 
 @dataclass
 class Trained:
-    """A network trained on matches, and its ratings of players, venues and sides.
+    """A trained network, and its ratings of players, venues and sides.
 
     Attributes:
         name: the name of a shipped checkpoint, or the stem of the file.
         sha256: the digest of the file.
-        base: the model that predicts outcomes from the scoreboard alone.
-        card: the model card, which contains training dates, match types and accuracy figures.
-        calibration: see `attnlens.cricket.predictor.calibration`.
+        card: the model card: training dates, match types and accuracy figures.
         win: the model of win probabilities, fitted on matches up to the date ``win_until``.
-        trained_on: the results of `identity_of` for the training and validation matches; ``None``
-            if the file does not list these matches.
+        trained_on: `identity_of` for the training and validation matches; ``None`` if unknown.
     """
 
     name: str
@@ -78,7 +75,7 @@ class Trained:
     trained_on: frozenset[int] | None = None
 
     def date(self, key: str) -> datetime.date | None:
-        """Return a date from the card, such as ``trained_until``; ``None`` for a missing date."""
+        """Return a date from the card, such as ``trained_until``, or ``None`` if missing."""
         value = self.card.get(key)
         return None if value is None else datetime.date.fromisoformat(value)
 
@@ -95,7 +92,7 @@ class TrainedPredictor(Trained):
     model: FullModel
 
     def earned(self, scale: str) -> list[str]:
-        """Return, for each head of a scale, the relation that describes the head's behaviour."""
+        """Return the relation that describes each head of a scale."""
         heads = self.model.sizes.heads[scale]
         names = self.card.get("earned", {}).get(scale, [])
         return [*names, *[UNSPECIALISED] * heads][:heads]
@@ -110,7 +107,7 @@ def save_predictor(path: str | os.PathLike[str], predictor: TrainedPredictor) ->
 def save_trained(
     path: str | os.PathLike[str], trained: Trained, metadata: Json, sizes: Json
 ) -> None:
-    """Write a network, its sizes, its ratings and its card to one safetensors file."""
+    """Write a trained network and its ratings to one safetensors file."""
     until = trained.ratings.until
     network = {f"model.{name}": value for name, value in trained.model.state_dict().items()}
     more = {
@@ -122,7 +119,7 @@ def save_trained(
 
 
 def load_predictor(model: str | os.PathLike[str] | None = None) -> TrainedPredictor:
-    """Load a predictor from a file or by name: ``bundled`` (the default) or ``measured``.
+    """Load a predictor from a file or by name; the default is ``bundled``.
 
     Raises:
         CheckpointError: the file is missing or damaged, or its kind or version is not supported.
@@ -141,8 +138,7 @@ def load_predictor(model: str | os.PathLike[str] | None = None) -> TrainedPredic
             for scale, heads in sizes.heads.items()
         ):
             raise ValueError("its scales or heads are not supported by this model")
-        # The JSON object in the file may not preserve the order of layers and nodes, so the order
-        # of NODES is used.
+        # JSON may not preserve the order of layers and nodes, so the order of NODES is used.
         network = FullModel(replace(sizes, graph=NODES))
         network.load_state_dict(tensors_under("model.", checkpoint.tensors))
         predictor = TrainedPredictor(
@@ -157,11 +153,11 @@ def load_predictor(model: str | os.PathLike[str] | None = None) -> TrainedPredic
 def checked_checkpoint(
     metadata: Json, number: int, names: Mapping[str, list[str]], path: Path
 ) -> Iterator[None]:
-    """Raise a `CheckpointError` for any error that occurs while a checkpoint is loaded.
+    """Convert errors to a `CheckpointError` while a checkpoint is loaded.
 
     Args:
         number: the only supported format number.
-        names: the lists of feature and outcome names that the metadata must contain.
+        names: the feature and outcome names that the metadata must contain.
 
     Raises:
         CheckpointError: the checkpoint is damaged, or its format or features are not supported.
@@ -201,7 +197,7 @@ def knowledge_of(checkpoint: Checkpoint, kinds: Sequence[str]) -> dict[str, Any]
     """Return the fields of `Trained` from a checkpoint, except the name and the network.
 
     Raises:
-        KeyError, ValueError: the fields are damaged.
+        AttributeError, KeyError, TypeError, ValueError: the fields are damaged.
     """
     tensors, metadata = checkpoint.tensors, checkpoint.metadata
     identities = tensors.get("seen")
@@ -219,7 +215,7 @@ def knowledge_of(checkpoint: Checkpoint, kinds: Sequence[str]) -> dict[str, Any]
 
 
 def check_card(card: Any) -> Json:
-    """Check the types of the card's members, and return the card.
+    """Return the card after a check of its types.
 
     Raises:
         AttributeError, TypeError, ValueError: a member has the wrong type.
@@ -237,10 +233,10 @@ def check_card(card: Any) -> Json:
 
 
 def identity_of(match: Match) -> int | None:
-    """Return a signed 64-bit number that identifies a match by its first day and its two sides.
+    """Return a signed 64-bit number that identifies a match by first day, sides and gender.
 
-    The same match has the same number in every file. The ground is not used, because sources spell
-    the names of grounds differently. The result is ``None`` if the match has no date or no teams.
+    The ground is not used, because sources spell grounds differently. The result is ``None`` if the
+    match has no date or no teams.
     """
     if match.date is None or not match.teams:
         return None
@@ -251,7 +247,7 @@ def identity_of(match: Match) -> int | None:
 
 
 def identities(matches: Iterable[Match]) -> frozenset[int]:
-    """Return the set of the results of `identity_of`, without ``None``."""
+    """Return the results of `identity_of`, without ``None``."""
     return frozenset(filter(None, map(identity_of, matches)))
 
 
@@ -341,28 +337,27 @@ def ratings_of(tensors: dict[str, Tensor], until: str | None, kinds: Sequence[st
 
 
 def _single(stored: Tensor) -> Floats32:
-    """Convert to single precision with numpy. A conversion in torch would start threads."""
+    """A conversion in torch would start threads."""
     return stored.numpy().astype(np.float32)
 
 
 _MAX_LISTED_NAMES: Final = 8
 _MAX_SUGGESTIONS: Final = 5
 _NEW: Final = "new:"
-"""The prefix before the name of a player who has not played yet."""
+"""Marks the name of a player who has not played yet."""
 
 
 def person_called(name: str, match: Match, predictor: TrainedPredictor, option: str) -> Player:
     """Return the player with a given name, part of a name, or registry id.
 
-    Players of the match are searched first, then all players in the ratings.
+    Players of the match are searched before other rated players.
 
     Args:
-        name: a name or an id. The prefix ``new:`` marks the name of a player who is in neither the
-            match nor the ratings.
+        name: a name or an id. The prefix ``new:`` marks the name of a new player.
         option: the command-line option that error messages mention.
 
     Raises:
-        InputError: the name matches no player, or several players.
+        InputError: the name is empty, or matches no player or several players.
     """
     written = " ".join(name.split())
     if written.lower().startswith(_NEW) and written[len(_NEW) :].strip():
@@ -420,7 +415,7 @@ def sides_of(match: Match, player: Player) -> set[str]:
 
 
 def refuse_wrong_side(match: Match, innings: Innings, player: Player, option: str) -> None:
-    """Raise an error if a player who was chosen to bat or bowl belongs to the other side.
+    """Raise an error if a player chosen to bat or bowl belongs to the other side.
 
     Raises:
         InputError: the player belongs only to the other side of this match.
@@ -437,10 +432,7 @@ def refuse_wrong_side(match: Match, innings: Innings, player: Player, option: st
 
 
 def rated_players(predictor: TrainedPredictor) -> list[Player]:
-    """Return every player in the ratings.
-
-    If no name is known for a player, the player's key is used as the name.
-    """
+    """Return every rated player. If the name is unknown, the key is used as the name."""
     ratings = predictor.ratings
     rated = {
         key
@@ -459,9 +451,9 @@ T = TypeVar("T", bound=Trained)
 class Timeline(Generic[T]):
     """A predictor whose ratings can be computed for any date.
 
-    If the date is later than the last day of the predictor's ratings, the history's matches before
-    the date are added to the ratings. For other dates, the ratings are computed from only the
-    history. If the history is ``None``, the predictor does not change.
+    For a date after the last rated day, the history's earlier matches are added to the ratings. For
+    other dates, the ratings come from only the history. If the history is ``None``, the predictor
+    does not change.
     """
 
     def __init__(self, predictor: T, history: Iterable[Match] | None) -> None:
@@ -484,8 +476,8 @@ class Timeline(Generic[T]):
     def predictor_for(self, match: Match) -> T:
         """Return the predictor with ratings up to the day before ``match``.
 
-        For a match without a date, the predictor does not change. Calls are fastest when the
-        matches are in order of date.
+        For a match without a date, the predictor does not change. Calls in order of date are
+        fastest.
         """
         day = match.date
         if day is None or not self._is_dated:
@@ -526,15 +518,15 @@ def _lessons_of(match: Match, base: BaseModel) -> list[tuple[Innings, Floats32, 
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """The numbers of matches and days that were used in an update of the ratings.
+    """The numbers of matches and days in an update of the ratings.
 
     Attributes:
         matches: the number of matches that were added to the ratings.
         dates: the dates of the first and of the last added match.
         days: the number of distinct days on which the added matches ended.
-        already_known: the number of matches that the ratings and every `DayTable` already included.
+        already_known: the number of matches that all tables already included.
         undated: the number of matches without a date.
-        completed: the number of matches that only a `DayTable` lacked before the update.
+        completed: the number of matches that were added only to a `DayTable`.
     """
 
     matches: int
@@ -550,15 +542,13 @@ def update_ratings(
 ) -> tuple[TrainedPredictor, Added]:
     """Add all matches after the last rated day to a predictor's ratings, in order of date.
 
-    The weights of the network do not change. A `DayTable` that the checkpoint lacks is computed
-    from all matches.
+    A `DayTable` that the checkpoint lacks is computed from all matches.
 
     Args:
-        last: the last day to include. Later matches are ignored.
+        last: the last day to include.
 
     Returns:
-        The updated predictor, and the numbers of added matches. If there are no new matches, the
-        first result is the argument ``predictor``.
+        The updated predictor (``predictor`` itself if no match is new), and the numbers of matches.
     """
     distinct = {match.match_id: match for match in distinct_matches(matches)}
     before = predictor.ratings.until or datetime.date.min
@@ -585,8 +575,7 @@ def update_ratings(
         card = card | {"ratings_until": until, "ratings_added": entries}
     ratings = predictor.ratings.copy()
     for day, played in by_date(match for match in lessons if max(match.dates) > complete):
-        # If the ratings already include a day, only a `DayTable` can change, and no player is
-        # added.
+        # On a day that the ratings already include, no player is added.
         updates = [
             ratings.update_of(match, _lessons_of(match, predictor.base), create=day > before)
             for match in played

@@ -1,11 +1,9 @@
 """The batting side's win probability in each state of a match, and the effect of each ball.
 
-In a chase, a logistic model computes the probability from the state. In a first innings, a second
-model predicts the distribution of the total. The logistic model then evaluates the chase of each
-possible total, and the results are averaged. Because of this method, the probability does not jump
-between the innings. Both models use the state of the match and the form before the match, but not
-the players who are batting or bowling. The probability after a ball is also the probability before
-the next ball. A `WinLedger` lists how much each ball changed a side's win probability.
+A logistic model computes the probability of a successful chase. In a first innings, a second model
+predicts the distribution of the total, and the win probability is the mean over the possible
+totals. Both models use the state of the match and the form before the match, but not the current
+players. A `WinLedger` lists how much each ball changed a side's win probability.
 """
 
 from __future__ import annotations
@@ -32,15 +30,12 @@ _LEGAL: Final = np.array([outcome not in ("wd", "nb") for outcome in OUTCOMES])
 _FALLEN: Final = np.array([outcome == "W" for outcome in OUTCOMES], float)
 
 LONGEST: Final = 120
-"""The win probability is undefined in innings longer than this number of legal balls."""
+"""The longest innings with a defined win probability, in legal balls."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class States:
-    """States of an innings: the runs so far, the legal balls left, and the wickets in hand.
-
-    All three arrays have the same shape.
-    """
+    """Arrays of one shape: the runs so far, the legal balls left, and the wickets in hand."""
 
     score: Floats
     left: Floats
@@ -56,7 +51,7 @@ class States:
 
     @property
     def over(self) -> Flags:
-        """Whether the innings has ended because no balls or no wickets are left."""
+        """Whether no balls or no wickets are left."""
         ended: Flags = (self.left == 0) | (self.wickets == 0)
         return ended
 
@@ -66,7 +61,7 @@ class Contest:
     """The target and length of an innings, and the form before the match.
 
     Attributes:
-        target: the total that is needed to win; 0 in a first innings.
+        target: the total needed to win; 0 in a first innings.
         quota: the maximum number of legal balls.
         kind: the index of the kind of cricket in `attnlens.cricket.match.competition.KINDS`.
     """
@@ -81,9 +76,8 @@ class Contest:
 def contest_of(match: Match, innings: Innings, form: Form) -> Contest | None:
     """Return the `Contest` for an innings, or ``None`` if win probabilities are undefined.
 
-    Win probabilities are undefined in matches without a limit of overs, in innings of more than
-    `LONGEST` balls and in super overs. The probabilities of a chase are also undefined if the
-    target is missing from the file or was set after the chase began.
+    Win probabilities are defined only in the first two innings, with a limit of at most `LONGEST`
+    balls. In a chase, the file must have a target that was set before the start.
     """
     if innings.super_over or innings.number > 2:
         return None
@@ -110,7 +104,7 @@ def is_revised(match: Match) -> bool:
 
 
 def states_before(innings: Innings, quota: float) -> States:
-    """Return the state before each delivery, as arrays ``(deliveries,)``."""
+    """Return the state before each delivery, shape ``(deliveries,)``."""
     rows = [
         (
             ball.score_before,
@@ -123,10 +117,9 @@ def states_before(innings: Innings, quota: float) -> States:
 
 
 def states_then(innings: Innings, quota: float) -> States:
-    """Return the state after each delivery, as arrays ``(deliveries,)``.
+    """Return the state after each delivery, shape ``(deliveries,)``.
 
-    Except for the last delivery, the state after a delivery is the state before the next delivery.
-    Penalty runs that are awarded between two deliveries are included in this state.
+    Penalty runs before the next delivery are included.
     """
     before, last = states_before(innings, quota), innings.deliveries[-1]
     final = (
@@ -139,10 +132,7 @@ def states_then(innings: Innings, quota: float) -> States:
 
 
 def won(match: Match, team: str) -> float | None:
-    """Return 1 if ``team`` won, 0 for a defeat, 0.5 for a tie, and ``None`` for other results.
-
-    The result is also ``None`` if a rule such as ``D/L`` decided the match.
-    """
+    """Return 1 for a win, 0 for a defeat, 0.5 for a tie; ``None`` for other or adjusted results."""
     outcome = outcome_of(match)
     if outcome.get("method"):
         return None
@@ -155,8 +145,7 @@ def won(match: Match, team: str) -> float | None:
 def chase_result(match: Match, chase: Innings) -> float | None:
     """Return 1 for a successful chase, 0 for a failed chase, 0.5 for a tie; ``None`` if unknown.
 
-    A chase may stop with wickets and balls left, for example because no batter is fit. Such a chase
-    counts as failed if the margin in the file agrees with the totals.
+    A chase that stopped early counts as failed if the margin in the file agrees with the totals.
     """
     result = derived_result(match)
     if result is not None:
@@ -177,29 +166,23 @@ _DEVIATION: Final = 1.5
 
 _MIN_RATE: Final = 0.4
 _AHEAD: Final = 0.6
-"""The largest difference between the actual and the expected run rate, in runs per ball."""
+"""The limit of the run rate above or below the expected rate, in runs per ball."""
 
 _RESOURCES: Final = (6, 10, 16, 25, 40)
 _TYPICAL: Final = 16
 _MARGINS: Final = (None, 8, 14, 25)
-"""The limits on balls for each wicket in hand. Each limit has features in `chase_features`.
-
-``None`` means no limit.
-"""
+"""The limits on balls for each wicket in hand; ``None`` means no limit."""
 
 MAX_TOTAL: Final = 450
 """The largest first-innings total in the model. Larger totals have the same win probability."""
 
 N_QUANTILES: Final = 15
 _LOW, _HIGH = 1, 13
-"""The indices of the quantiles 0.1 and 0.9 among the `N_QUANTILES` equally spaced quantiles."""
+"""The indices of the quantiles 0.1 and 0.9."""
 
 
 def balls_available(balls: Floats, wickets: Floats, per_wicket: float) -> Floats:
-    """Estimate the number of balls that a side will face.
-
-    The estimate is a smooth minimum of ``balls`` and ``wickets * per_wicket``.
-    """
+    """Return a smooth minimum of ``balls`` and ``wickets * per_wicket``."""
     lasting = wickets * per_wicket
     together: Floats = balls * lasting / np.sqrt(balls**2 + lasting**2).clip(1e-6)
     return together
@@ -215,10 +198,10 @@ def chase_features(
     needed: Floats, score: Floats, left: Floats, wickets: Floats, quota: Floats, target: Floats,
     level: Floats, batting: Floats, bowling: Floats,
 ) -> Floats:  # fmt: skip
-    """Return the features for the log-odds of a successful chase, ``(..., features)``.
+    """Return the features for the log-odds of a successful chase, shape ``(..., features)``.
 
     The first `N_RISING` features never decrease when fewer runs are needed or more wickets are in
-    hand. The fitted weights of these features are not negative.
+    hand. Their fitted weights are not negative.
     """
     needed, left = np.maximum(needed, 0.5), np.maximum(left, 0.5)
     rate, share = run_rate(level, batting), left / FULL_BALLS
@@ -246,11 +229,10 @@ N_RISING: Final = 4 * len(_MARGINS) + 8
 def remaining_features(
     score: Floats, left: Floats, wickets: Floats, quota: Floats, level: Floats, batting: Floats
 ) -> Floats:
-    """Return the features for the mean of the remaining runs, ``(..., features)``.
+    """Return the features for the mean of the remaining runs, shape ``(..., features)``.
 
-    If no balls or no wickets are left, every feature is 0. The weights of the first `N_BRINGING`
-    features are not negative. With these weights, the expected runs never decrease when balls,
-    wickets or score increase.
+    The first `N_BRINGING` features never decrease when balls, wickets or score increase. Their
+    fitted weights are not negative. If no balls or no wickets are left, every feature is 0.
     """
     bowled, rate = quota - left, run_rate(level, batting)
     ahead = ((score - rate * bowled) / (bowled + 30)).clip(-_AHEAD, _AHEAD)
@@ -267,9 +249,9 @@ N_BRINGING: Final = 3 * len(_RESOURCES)
 
 
 def variance_features(left: Floats, wickets: Floats, level: Floats, batting: Floats) -> Floats:
-    """Return the features for the variance of the remaining runs, ``(..., features)``.
+    """Return the features for the variance of the remaining runs, shape ``(..., features)``.
 
-    The fitted weights of these features are not negative.
+    The fitted weights are not negative.
     """
     rate = run_rate(level, batting)
     runs = [rate * balls_available(left, wickets, per_wicket) for per_wicket in (_TYPICAL, 40)]
@@ -291,8 +273,7 @@ _STORED: Final = ("chase", "remaining", "variance", "quantiles")
 FINISH: Final = 9
 """`finish_values` are also used for this number of balls at the end of a chase.
 
-The weight of `finish_values` grows with each ball, up to 1 at the last ball. The number was tuned
-on chases from 11 May to 23 October 2024.
+The number was tuned on chases from 11 May to 23 October 2024.
 """
 
 
@@ -300,15 +281,14 @@ on chases from 11 May to 23 October 2024.
 def finish_values(probabilities: tuple[float, ...]) -> Floats:
     """Return win probabilities of a chase in which every ball has the same outcome probabilities.
 
-    The values are computed by dynamic programming over the last `FINISH` balls. A chase that needs
-    more than ``6 * FINISH`` runs is assumed to be lost.
+    A chase that needs more than ``6 * FINISH`` runs is assumed to be lost.
 
     Args:
-        probabilities: the outcome probabilities of every ball, ``(11,)``.
+        probabilities: the outcome probabilities of every ball, shape ``(11,)``.
 
     Returns:
-        An array of win probabilities. The indices are the runs needed, the legal balls left and the
-        wickets in hand. The shape is ``(6 * FINISH + 2, FINISH + 1, ALL_OUT + 1)``.
+        An array with the indices runs needed, legal balls left and wickets in hand, shape
+        ``(6 * FINISH + 2, FINISH + 1, ALL_OUT + 1)``.
     """
     values = np.zeros((6 * FINISH + 2, FINISH + 1, ALL_OUT + 1))
     values[0] = 1.0
@@ -332,8 +312,8 @@ class WinModel:
         chase: the weights of `chase_features`.
         remaining, variance: the weights of `remaining_features` and `variance_features`.
         quantiles: `N_QUANTILES` quantiles of the standardised error of a projected total.
-        last_over: for each kind of cricket, the outcome probabilities in the last over of a chase
-            ``(kinds, 11)``. `finish_values` uses these probabilities for the last balls of a chase.
+        last_over: for each kind of cricket, the outcome probabilities in the last over of a chase,
+            shape ``(kinds, 11)``.
     """
 
     chase: Floats
@@ -343,17 +323,13 @@ class WinModel:
     last_over: Floats | None = None
 
     def value(self, contest: Contest, states: States) -> Floats:
-        """Return the batting side's win probability in every state.
-
-        The probability is 1 or 0 only if the match is decided.
-        """
+        """Return the batting side's win probability; 0 or 1 only if the match is decided."""
         if not contest.chase:
             return self._setting(contest, states)
         needed = contest.target - states.score
         values = self._chasing(contest, needed, states)
         if self.last_over is not None:
-            # The value is the maximum over all smaller numbers of balls left. A state with more
-            # balls left therefore never has a lower value.
+            # A maximum over all smaller numbers of balls left cannot fall with more balls left.
             exact = finish_values(tuple(self.last_over[contest.kind].tolist()))
             fewer = (
                 self._finishing(contest, needed, states, left, exact)
@@ -367,7 +343,7 @@ class WinModel:
         return np.where(needed <= 0, 1.0, values)
 
     def projected(self, contest: Contest, states: States) -> TotalRange:
-        """Return the projected total of a first innings, for every state."""
+        """Return the projected total of a first innings."""
         mean, deviation = self._remaining(contest, states)
         low, high = (
             states.score + np.maximum(mean + deviation * self.quantiles[at], 0)
@@ -388,7 +364,7 @@ class WinModel:
     def _finishing(
         self, contest: Contest, needed: Floats, states: States, left: int, exact: Floats
     ) -> Floats:
-        """Return win probabilities for chase states. ``left`` limits the remaining balls."""
+        """Return win probabilities of a chase if at most ``left`` balls remain."""
         balls = np.minimum(states.left, left)
         at = (needed.clip(0, len(exact) - 1), balls, states.wickets)
         share = ((FINISH + 1 - balls) / FINISH).clip(0, 1)
@@ -405,7 +381,7 @@ class WinModel:
         return np.maximum(features @ self.remaining, 0), np.sqrt(np.maximum(variance, 0))
 
     def _setting(self, contest: Contest, states: States) -> Floats:
-        """Return the win probability of the side batting first, averaged over possible totals."""
+        """Return the win probability of the side batting first."""
         totals = np.arange(MAX_TOTAL + 1.0)
         form = contest.form
         chased = Contest(True, 0.0, contest.quota, PreMatch(form.level, form.bowling, form.batting))
@@ -427,8 +403,6 @@ class WinModel:
     ) -> Self | None:
         """Build the model from the result of `to_tensors`; ``None`` if a tensor is missing.
 
-        Older checkpoints do not have these tensors.
-
         Raises:
             ValueError: the tensors are damaged.
         """
@@ -449,12 +423,11 @@ class WinModel:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InningsValues:
-    """The win probability of the batting side in every state of an innings.
+    """The batting side's win probabilities in an innings.
 
     Attributes:
-        states: the state before every delivery.
-        before: the win probability in each state before a delivery ``(n,)``.
-        actual: the win probability in the state after each delivery ``(n,)``.
+        states: the state before each delivery.
+        before, actual: the win probability before and after each delivery, shape ``(n,)``.
     """
 
     contest: Contest
@@ -466,13 +439,10 @@ class InningsValues:
 def innings_values(
     win: WinModel | None, form: Form, match: Match, innings: Innings
 ) -> InningsValues | None:
-    """Return the win probabilities before and after every delivery, if they are defined.
+    """Return the win probabilities before and after every delivery; ``None`` if undefined.
 
-    If a chase follows and the target is not revised, the first innings is treated as complete. If
-    the result of a chase is known, the win probability after the last ball is the result.
-
-    Args:
-        form: the form of both sides on the day before the match.
+    Before a chase with an unrevised target, the first innings counts as complete. After the last
+    ball of a chase, the value is the result, if known.
     """
     contest = contest_of(match, innings, form)
     if contest is None or win is None or not innings.deliveries:
@@ -489,13 +459,13 @@ def innings_values(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WinChances:
-    """The win probabilities of the batting side for every delivery of an innings.
+    """The batting side's win probabilities before and after every delivery of an innings.
 
     Attributes:
-        before: the win probability in the state before the ball ``(n,)``.
-        expected: the mean of ``after`` under the forecast probabilities ``(n,)``.
-        after: the win probability after each possible outcome ``(n, 11)``.
-        actual: the win probability after the actual outcome ``(n,)``.
+        before: the win probability before each ball, shape ``(n,)``.
+        expected: the mean of ``after`` under the forecast probabilities, shape ``(n,)``.
+        after: the win probability after each possible outcome, shape ``(n, 11)``.
+        actual: the win probability after the actual outcome, shape ``(n,)``.
         projected: the projected total before each ball; ``None`` in a chase.
     """
 
@@ -509,10 +479,10 @@ class WinChances:
 def win_chances(
     win: WinModel | None, form: Form, match: Match, innings: Innings, forecast: Floats
 ) -> WinChances | None:
-    """Return the values of `innings_values` and the win probabilities after each possible outcome.
+    """Return the win probabilities of an innings; ``None`` if undefined.
 
     Args:
-        forecast: the outcome probabilities of every delivery, ``(n, 11)``.
+        forecast: the outcome probabilities of every delivery, shape ``(n, 11)``.
     """
     values = innings_values(win, form, match, innings)
     if values is None or win is None:
@@ -533,8 +503,7 @@ class WinMove:
     """One change of a side's win probability.
 
     Attributes:
-        index: the index of the delivery, counted from 1. If ``kind`` is ``revised target``, the
-            delivery is the first delivery of the chase.
+        index: the index of the delivery, counted from 1. A revised target has the index 1.
         points: the change of the win probability, from -1 to 1.
     """
 
@@ -575,10 +544,10 @@ def win_ledger(
     """Return the ledger of a match for one of its sides.
 
     Args:
-        innings: both innings, each with the result of `innings_values` or `win_chances`.
+        innings: the innings, each with the result of `innings_values` or `win_chances`.
 
     Returns:
-        The ledger, or ``None`` if an innings has no values or the result of the chase is unknown.
+        The ledger, or ``None`` if an innings is missing or the result of the chase is unknown.
     """
     if [side.number for side, _ in innings] != [1, 2]:
         return None
@@ -605,17 +574,16 @@ def win_ledger(
 
 
 _ROUNDING = 1e-9
-"""Differences below this value are treated as rounding errors."""
+"""Smaller differences are rounding errors."""
 
 
 def players_added(match: Match, ledger: WinLedger) -> tuple[WinAdded, ...]:
     """Return the win probability that each player added, in decreasing order.
 
-    The points of a ball (including extras) go to the batter who faced the ball. The bowler gets the
-    same points with the opposite sign. For a run out, or another wicket that is not credited to the
-    bowler, the points go to the batter who is out. The points with the opposite sign then go to the
-    first named fielder, or to the bowler if no fielder is named. The points of a revised target are
-    not assigned to a player.
+    The points of a ball go to the batter who faced the ball. The bowler gets the opposite points.
+    After a wicket that is not credited to the bowler, such as a run out, the points go to the
+    batter who is out. The opposite points then go to the first named fielder, or to the bowler if
+    no fielder is named. No player gets the points of a revised target.
     """
     balls = {
         (side.number, ball.index): (side, ball)

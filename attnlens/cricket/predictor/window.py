@@ -25,15 +25,15 @@ from attnlens.reference import one_thread as one_thread
 
 
 def to_tensor(array: np.ndarray[Any, Any]) -> Tensor:
-    """Copy an array into memory that torch aligns to 64 bytes.
+    """Copy an array to memory that torch aligns to 64 bytes.
 
-    Another alignment can change the order of sums, and the last digits of matrix products.
+    Other alignments can change the last digits of matrix products.
     """
     return torch.tensor(array)
 
 
 def stacked(arrays: Sequence[np.ndarray[Any, Any]], length: int, fill: float = 0) -> Tensor:
-    """Pad each array at the end, and stack the arrays to ``(batch, length, ...)``."""
+    """Pad each array at the end, and stack the arrays, shape ``(batch, length, ...)``."""
     first = arrays[0]
     if len(arrays) == 1 and len(first) == length:
         return to_tensor(first)[None]
@@ -44,10 +44,7 @@ def stacked(arrays: Sequence[np.ndarray[Any, Any]], length: int, fill: float = 0
 
 
 def query_side(innings: Sequence[InningsArrays], length: int) -> Batch:
-    """Return the entry ``graph_data`` for a batch in which every ball is a query.
-
-    The tensors have the shape ``(innings, length, ...)``.
-    """
+    """Return ``graph_data`` with every ball as a query, shape ``(innings, length, ...)``."""
     return {
         "nodes": _tables([arrays.nodes for arrays in innings], innings[0].nodes, length),
         "base": stacked([arrays.base for arrays in innings], length),
@@ -56,7 +53,7 @@ def query_side(innings: Sequence[InningsArrays], length: int) -> Batch:
 
 
 def past_side(innings: Sequence[InningsArrays], length: int) -> Batch:
-    """Return the past-side features of every ball, ``(innings, length, ...)``."""
+    """Return the past-side features of every ball, shape ``(innings, length, ...)``."""
     nodes = [{**arrays.nodes, "phase_state": arrays.phase} for arrays in innings]
     return {
         "nodes": _tables(nodes, PAST_NODES, length),
@@ -89,11 +86,9 @@ def balls(innings: Sequence[InningsArrays], length: int) -> Balls:
 
 
 def training_batch(innings: Sequence[InningsArrays]) -> tuple[Batch, Tensor]:
-    """Build a batch in which every ball is a query that attends to the balls before it.
+    """Return a batch in which every ball is a query, and the class numbers of the outcomes.
 
-    Returns:
-        The batch for the predictor. The class numbers of the outcomes, with shape
-        ``(innings, length)``; -1 for padding.
+    The class numbers have the shape ``(innings, length)``; padding is -1.
     """
     length = max(len(arrays) for arrays in innings)
     identity = balls(innings, length)
@@ -150,10 +145,7 @@ def to_device(value: Any, device: torch.device) -> Any:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BallWindow:
-    """A ball and the earlier balls of the innings.
-
-    ``past`` lists the past balls, oldest first, in the order of the attention keys.
-    """
+    """A ball and its past balls, oldest first (the order of the attention keys)."""
 
     match: Match
     innings: Innings
@@ -168,7 +160,7 @@ class BallWindow:
 
 
 def window_for(match: Match, reference: BallReference, predictor: TrainedPredictor) -> BallWindow:
-    """Return the `BallWindow` of one ball, with inputs from the predictor's ratings.
+    """Return the `BallWindow` of one ball.
 
     Raises:
         BallNotFoundError: the match does not have the innings, or the file does not have the ball.
@@ -185,7 +177,7 @@ def window_for(match: Match, reference: BallReference, predictor: TrainedPredict
 
 
 def cut_window(match: Match, innings: Innings, arrays: InningsArrays, index: int) -> BallWindow:
-    """Return the `BallWindow` of the ball ``index``. ``arrays`` describes the innings."""
+    """Return the `BallWindow` of the ball ``index``, counted from 1."""
     position = index - 1
     batch = window_batch(arrays, position)
     sequence = batch["sequence"]
@@ -211,10 +203,7 @@ def cut_window(match: Match, innings: Innings, arrays: InningsArrays, index: int
 
 
 DIGITS: Final = 8
-"""The number of decimals to which probabilities are rounded.
-
-With 8 decimals, ``win_*`` and ``p_*`` reproduce ``win_expected`` to six digits.
-"""
+"""Decimals of probabilities. ``win_*`` and ``p_*`` reproduce ``win_expected`` to six digits."""
 
 COLUMNS: Final[tuple[str, ...]] = (
     *("match_id", "innings", "index", "label", "batter", "bowler", "actual"),
@@ -231,11 +220,11 @@ Row: TypeAlias = dict[str, str | int | float | None]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InningsForecast:
-    """An innings, and a forecast for each of its deliveries. A forecast uses only earlier balls.
+    """An innings, and a forecast for each delivery. A forecast uses only earlier balls.
 
     Attributes:
-        chances: the outcome probabilities ``(deliveries, 11)``.
-        winning: the win probabilities of the batting side; ``None`` if they are undefined.
+        chances: the outcome probabilities, shape ``(deliveries, 11)``.
+        winning: the win probabilities of the batting side; ``None`` if undefined.
     """
 
     innings: Innings
@@ -245,10 +234,7 @@ class InningsForecast:
 
 
 def forecast_innings(match: Match, predictor: TrainedPredictor) -> Iterator[InningsForecast]:
-    """Forecast every innings with at least one ball, in file order.
-
-    Each innings needs only one forward pass.
-    """
+    """Forecast every innings with at least one ball, in file order."""
     for innings in match.innings:
         if not innings.deliveries:
             continue
@@ -262,10 +248,7 @@ def forecast_innings(match: Match, predictor: TrainedPredictor) -> Iterator[Inni
 
 
 def predict_match(match: Match, predictor: TrainedPredictor) -> Iterator[Row]:
-    """Yield a row with the keys `COLUMNS` for each delivery of a match.
-
-    The column ``actual`` has the actual outcome of the delivery.
-    """
+    """Yield a row with the keys `COLUMNS` for each delivery of a match."""
     for forecast in forecast_innings(match, predictor):
         innings, winning = forecast.innings, forecast.winning
         free = free_hits(innings.deliveries)

@@ -1,7 +1,4 @@
-"""Read match files as `Match` objects, and read earlier matches for updates of the ratings.
-
-The formats in `_FORMATS` are tried in order. The first `Format` that recognises a file is used.
-"""
+"""Read match files as `Match` objects, and read earlier matches for updates of the ratings."""
 
 from __future__ import annotations
 
@@ -49,13 +46,11 @@ def read_match(source: str | PathLike[str], *, growing: bool = False) -> Match:
     """Read the match in one file. The format is detected from the content of the file.
 
     Args:
-        source: a path, ``archive.zip::member``, or ``file::match_id`` for a file that holds several
-            matches.
-        growing: whether another program may still be writing the file. In a growing file, a last
-            line without a line break is ignored.
+        source: a path, ``archive.zip::member``, or ``file::match_id`` in a file of several matches.
+        growing: whether to ignore a last line without a line break, which may be unfinished.
 
     Raises:
-        MatchFileError: the file cannot be read, or it holds no match or several matches.
+        MatchFileError: the file cannot be read, holds no match, or holds several matches.
     """
     location = source_of(source)
     file = open_one(location)
@@ -90,18 +85,16 @@ def read_matches(
 ) -> Iterator[Match]:
     """Yield the matches of a file, a zip or a folder. Folders and zips in the folder are read too.
 
-    Files are read in the order of their names. README files, ``_info.csv`` files, tables of results
-    and files with other extensions are ignored. ``all_matches.csv`` is ignored if its folder also
-    holds one file per match.
+    Files are read in the order of their names. README files, ``_info.csv`` files and tables of
+    results are ignored. ``all_matches.csv`` is ignored if its folder also holds one file per match.
+    Other files without matches are ignored unless their extension is ``.json`` or ``.csv``.
 
     Args:
-        on_error: ``stop`` raises at the first match that cannot be read; ``skip`` continues with
-            the next match.
+        on_error: ``stop`` raises at the first match that cannot be read; ``skip`` continues.
         skipped: a list to which ``skip`` adds one error for each match or file that cannot be read.
 
     Raises:
-        MatchFileError: the source cannot be opened. If ``on_error`` is ``stop``, the iterator also
-            raises this error when a match cannot be read.
+        MatchFileError: the source cannot be opened; with ``stop``, also an unreadable match.
         InputError: ``on_error`` is neither ``stop`` nor ``skip``.
     """
     if on_error not in ("stop", "skip"):
@@ -208,9 +201,8 @@ def matches_to_learn(
 
     Args:
         skipped: a list to which the errors of unreadable files are added.
-        report: called with a progress message after every 20 matches, and with an empty string at
-            the end.
-        progress_text: the progress message, in which ``{}`` is replaced by the number of matches.
+        report: receives a message after every 20 matches, and an empty string at the end.
+        progress_text: the message, in which ``{}`` is replaced by the number of matches.
 
     Raises:
         InputError: the sources hold no match that can be read.
@@ -235,13 +227,13 @@ def matches_to_learn(
 class History:
     """The earlier matches with which ratings are updated.
 
-    Every iteration reads the files again. If the source is an iterator, the matches are read once
-    and kept in memory.
+    Every iteration reads the files again. An iterator is read once, and its matches are kept in
+    memory.
 
     Args:
-        source: the matches, or the path of a file, folder or zip that holds them.
+        source: the matches, or the path of a file, folder or zip.
         report: called with progress messages.
-        tell: a function that is called with a warning if some files cannot be read.
+        tell: called with a warning if some files cannot be read.
         sources: the paths of several files, folders and zips, instead of ``source``.
 
     Attributes:
@@ -271,7 +263,7 @@ class History:
         """Iterate over all matches.
 
         Raises:
-            InputError: there is no match, or the source is an iterator that is exhausted.
+            InputError: there is no match, or the source is an exhausted iterator.
         """
         if self._sources:
             return self._read()
@@ -303,16 +295,10 @@ class History:
 
 
 SETTLED: Final = 2.0
-"""A file counts as settled if it has not changed for this many seconds.
-
-The last line of a settled file is treated as complete.
-"""
+"""After this many seconds without a change, the last line of a file is treated as complete."""
 
 _MAX_BALLS_CORRECTED = 6
-"""The largest number of balls that a correction may remove.
-
-If a file loses more balls, its new content is refused.
-"""
+"""If a file loses more balls, its new content is refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,8 +308,7 @@ class News:
     Attributes:
         bowled: the new balls, in order.
         corrected: whether an earlier ball was changed or removed.
-        another: whether the file now holds a different match. All balls of a different match are
-            new.
+        another: whether the file now holds a different match, whose balls are all new.
     """
 
     match: Match
@@ -333,25 +318,23 @@ class News:
 
     @property
     def innings(self) -> int:
-        """The current innings (counted from 1), which is the last innings with a ball."""
+        """The last innings with a ball, counted from 1."""
         return next(side.number for side in reversed(self.match.innings) if side.deliveries)
 
 
 class Growing:
-    """A match file that grows, or is replaced by a longer file, during the match.
+    """A match file that grows or is replaced during the match.
 
     Args:
         source: the file, or ``archive.zip::member``.
         clock: a function that returns the time in seconds since any fixed moment.
-        match: the match from an earlier reading. If the file is deleted, cannot be read, loses more
-            than six balls or holds another match, `newer` keeps this match.
+        match: the match from an earlier reading.
 
     Attributes:
         error: the error of the last reading, or ``None`` if the reading succeeded.
         settled: whether the file has not changed for `SETTLED` seconds.
-        as_of: the time in seconds since 1970 at which `newer` last changed ``match``. Before the
-            first change, ``as_of`` is the modification time of the file if ``match`` was given.
-            Without ``match``, ``as_of`` is the creation time of this object.
+        as_of: when `newer` last changed ``match``, in seconds since 1970. The initial value is the
+            file's modification time, or the time of creation if ``match`` was not given.
         trouble: one line that says why the settled file is not used, or ``None``.
     """
 
@@ -376,12 +359,10 @@ class Growing:
         return _signature(self.source) is not None
 
     def poll(self) -> News | None:
-        """Return the new state and the new balls. Return ``None`` if nothing is new, or if the file
-        cannot be read yet.
+        """Return the new state and the new balls, or ``None`` if nothing new can be read.
 
-        A program may still be writing the file. If the last line has no line break, a later call
-        reads this line. After a failed reading, the file is read again when it has changed or
-        settled.
+        A later call reads a last line that has no line break yet. After a failed reading, the file
+        is read again when it has changed or settled.
         """
         time_now, signature = self._clock(), _signature(self.source)
         if signature != self._signature:
@@ -451,9 +432,7 @@ def _balls(match: Match) -> dict[BallReference, Delivery]:
 
 
 def _signature(source: str) -> tuple[int, int, int] | None:
-    """Return the modification time, size and inode of a file, or of the zip that contains a zip
-    member.
-    """
+    """Return the modification time, size and inode of a file, or of the member's zip."""
     try:
         status = os.stat(source if os.path.exists(source) else source.partition("::")[0])
     except OSError:

@@ -1,6 +1,6 @@
 """Build deliveries, innings and matches while a file is read, and apply the rules of cricket.
 
-The match's notes list every value that was inferred, every oddity and every doubt.
+The match's notes list every inferred value, oddity and doubt.
 """
 
 from __future__ import annotations
@@ -30,8 +30,7 @@ from attnlens.cricket.match.scan import Case, InningsScan, Stated, listing
 from attnlens.cricket.readers.text import MAX_RUNS_A_BALL
 
 MAX_BALLS_AN_INNINGS = 4000
-"""An innings with more deliveries is refused. The longest known innings had about 2,100 deliveries.
-"""
+"""An innings with more deliveries is refused. The longest known innings had about 2,100."""
 
 MAX_INNINGS = 20
 """A match with more innings is refused. No known file has more than eight innings."""
@@ -43,17 +42,11 @@ _OFF_THE_BAT = tuple(
 )
 
 _delivery: Callable[[tuple[Any, ...]], Delivery] = partial(tuple.__new__, Delivery)
-"""Build a delivery from a tuple of all fields. The normal constructor takes twice as long.
-
-Most of the reading time is spent on building deliveries.
-"""
+"""Build a delivery from a tuple of all fields, in half the time of the constructor."""
 
 
 class People(dict[str, Player]):
-    """Maps each name in the file to a player. A player is created when the name is first used.
-
-    A key that is not a name raises `TypeError`.
-    """
+    """A dictionary that creates the player of each name. A key that is no name raises `TypeError`."""
 
     def __init__(self, registry: Mapping[str, str]) -> None:
         super().__init__()
@@ -75,10 +68,9 @@ class InningsDraft:
     """An innings that is being read. ``None`` means that the format does not state the value.
 
     Attributes:
-        labels_count_legal: whether labels count only legal balls, so that a wide and the next ball
-            have the same label.
+        labels_count_legal: whether a wide and the next ball have the same label.
         miscounted: the number of legal balls in each over that is marked as miscounted in the file.
-        restored: labels to which the reader added the last zero, which a spreadsheet had removed.
+        restored: labels from which a spreadsheet had removed the last zero.
         wickets: the number of wickets that count for the score.
         legal_in_over: the number of legal balls so far in the current over.
         claims, substitutes, unnamed: as in `InningsScan`.
@@ -128,15 +120,12 @@ class InningsDraft:
     ) -> None:
         """Append the next delivery.
 
-        The label, legality, outcome and score of the delivery are computed by the rules of cricket.
-
         Args:
             over: the over in the file, counted from 0.
             runs_batter, runs_extras: each from 0 to `MAX_RUNS_A_BALL`.
-            extras: the runs for each kind of extra, with the sum ``runs_extras``. Zeros are
-                allowed.
-            label, actual_delivery: the values in the file. If a value differs from the computed
-                value, the difference is noted as an oddity.
+            extras: the runs of each kind, with the sum ``runs_extras``; zeros are allowed.
+            label, actual_delivery: the values in the file. Values that break the rules are
+                oddities.
         """
         if over != self._over:
             self._over, self._in_over, self.legal_in_over = over, 0, 0
@@ -192,10 +181,7 @@ class InningsDraft:
             self.legal_in_over += 1
 
     def _check_label(self, label: str, by_rule: str, actual: str) -> str:
-        """Return the label in the file.
-
-        If a spreadsheet changed 0.10 to 0.1, return the label with its last zero.
-        """
+        """Return the label, with the zero that a spreadsheet removes from 0.10."""
         if self.labels_count_legal:
             if label != actual:
                 self._odd(f"ball {actual}, counted by legal balls, has the label {label}")
@@ -220,7 +206,7 @@ class InningsDraft:
         return max((ball.over for ball in self.deliveries), default=-1)
 
     def odd_labels(self) -> str:
-        """Return a description of the labels that do not match the order of the balls."""
+        """Describe the labels that do not match the order of the balls."""
         labels = Counter(ball.label for ball in self.deliveries) if self.oddities else {}
         repeated = [label for label, times in labels.items() if times > 1]
         if repeated and not self.labels_count_legal:
@@ -255,11 +241,7 @@ _MAX_LIMITED_OVERS = 60
 
 @dataclass
 class MatchDraft:
-    """A match that is being read. An empty value or ``None`` means that the format lacks the fact.
-
-    Attributes:
-        stated: the facts that the file states in addition to the balls.
-    """
+    """A match that is being read. An empty value or ``None`` means that the format lacks the fact."""
 
     match_id: str
     source: str
@@ -339,11 +321,7 @@ class MatchDraft:
         return self._without_wrong_lengths(match) if doubts else match
 
     def _without_wrong_lengths(self, match: Match) -> Match:
-        """Return the match with corrected targets.
-
-        If the balls contradict the length of a chase in the file, the length is computed from the
-        balls.
-        """
+        """Return the match, with every contradicted length of a chase computed from the balls."""
         wrong = {
             statement.field: statement.derived
             for statement in match.statements

@@ -4,8 +4,8 @@ CSV2 ("Ashwin") has 22 or 27 columns: https://www.cricsheet.org/format/csv_ashwi
 companion ``_info.csv`` in the same folder may contain further facts about the match.
 
 Every row of the original CSV begins with ``version``, ``info`` or ``ball``:
-https://cricsheet.org/format/csv_original/ (1.8.0). A ball row has 16 fields (from version 1.8.0 on,
-21 fields). A ball row can contain only one wicket.
+https://cricsheet.org/format/csv_original/ (1.8.0). A ball row has 16 fields, or 21 fields since
+version 1.8.0. A ball row can contain only one wicket.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ Row = list[str] | MatchFileError
 
 
 class MatchBuilder(Protocol):
-    """A builder of one match from the rows of the match."""
+    """A builder that receives the rows of one match."""
 
     def add(self, row: list[str]) -> None: ...
 
@@ -64,10 +64,7 @@ class MatchBuilder(Protocol):
 
 
 BeginMatch = Callable[["Table", str, list[str]], MatchBuilder]
-"""A function that creates the builder of a match.
-
-Its arguments are the table, the match's id and the match's first row.
-"""
+"""Creates the builder of a match from the table, the match's id and the match's first row."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +75,7 @@ class TableFormat:
         recognized_by: a combination of columns that only this format has.
         required: the columns that every file of this format must have.
         id_column: the column that holds the match id.
-        reader: a function that receives a file and returns the file's `BeginMatch` function.
+        reader: returns the `BeginMatch` function for a file.
     """
 
     recognized_by: frozenset[str]
@@ -92,13 +89,10 @@ class TableFormat:
     def matches(
         self, file: MatchFile, refused: Refused | None = None
     ) -> Generator[Match, None, None]:
-        """Yield the matches of the table.
-
-        If ``file.selected_id`` is set, yield only the match with that id.
+        """Yield the matches of the table, or only the match with the id ``file.selected_id``.
 
         Args:
-            refused: called with the error of a match that cannot be read. If ``refused`` is
-                ``None``, the error is raised.
+            refused: called with the error of an unreadable match. By default, the error is raised.
         """
         begin, selected = self.reader(file), file.selected_id
         match_ids: dict[str | None, None] = {}
@@ -224,7 +218,7 @@ class Table:
     def rows(self) -> Iterator[Row]:
         """Yield each row, or the error that describes what is wrong with the row.
 
-        A blank field is added at the end of each row. `picker` returns this field for missing
+        Each row ends with an additional blank field. `picker` returns this field for missing
         columns.
         """
         width = len(self.header)
@@ -248,8 +242,7 @@ class Table:
     def by_match(self, id_column: str) -> Iterator[tuple[str | None, Row]]:
         """Yield each row with the id of its match.
 
-        A damaged row gets the id of the previous row. If an id is blank, the stem of the file's
-        name is used as the id.
+        A damaged row gets the id of the previous row. A blank id is replaced by the file's stem.
         """
         position = self.position(id_column)
         raw = match_id = None
@@ -264,10 +257,7 @@ class Table:
         return self.header.index(column) if column in self.header else len(self.header)
 
     def picker(self, columns: Sequence[str]) -> Callable[[list[str]], tuple[str, ...]]:
-        """Return a function that picks these columns from a row.
-
-        A missing column has a blank value.
-        """
+        """Return a function that picks columns from a row. A missing column has a blank value."""
         return itemgetter(*(self.position(column) for column in columns))
 
     def close(self) -> None:
@@ -282,7 +272,7 @@ _OF_A_BALL = (
     *_REQUIRED, "actual_delivery", "non_boundary", "wicket_type", "player_dismissed",
     "other_wicket_type", "other_player_dismissed", "fielder_1", "fielder_2", "fielder_3",
 )  # fmt: skip
-"""The fields of a ball, with the names that Cricsheet's CSV2 uses."""
+"""The fields of a ball, as named in Cricsheet's CSV2."""
 
 _PARTICULARS = {"start_date": "dates", "season": "season", "venue": "venue"}
 """Maps each column with a fact about the match to a field of `MatchDraft`."""
@@ -308,17 +298,15 @@ def _draft_of(match_id: str, display: str, info: InfoRows | None, major: int) ->
 
 @dataclass
 class BallRows:
-    """A builder of one match from the rows of the match.
+    """A builder that receives the rows of one match.
 
     Args:
-        draft: the match, with the facts that do not come from the rows of balls.
-        pick: a function that returns the fields of a row in the order of `_OF_A_BALL`, followed by
-            any number of fielders.
+        draft: the match without its balls.
+        pick: returns the fields of a row in the order of `_OF_A_BALL`, and any further fielders.
         wrong: a function that creates an error with the line number of the current row.
         info: the info rows, which state the target of each innings.
-        labels_count_legal: whether labels count only legal balls, as in `InningsDraft`.
-        particulars: a function that returns the values of the columns `_PARTICULARS` in a row;
-            ``None`` if the format does not have these columns.
+        labels_count_legal: as in `InningsDraft`.
+        particulars: returns the columns `_PARTICULARS` of a row; ``None`` if the format lacks them.
     """
 
     draft: MatchDraft
@@ -486,9 +474,8 @@ class Csv2Reader:
             return day_comes_first((first, *dict.fromkeys(dates)))
 
     def _info_of(self, match_id: str, notes: list[str]) -> InfoRows | None:
-        """Return the info rows of the match, or None if no ``_info.csv`` contains the match.
-
-        The name of the ``_info.csv`` begins with the name of the table or with the match id.
+        """Return the info rows from the ``_info.csv`` that is named after the table or the match
+        id.
         """
         info = self._info
         if info is not None:
@@ -537,7 +524,6 @@ _VERSION = re.compile(rb'\s*(?:\xef\xbb\xbf)?"?version"?,')
 _BALL_ROW = re.compile(rb'^"?ball"?,', re.MULTILINE)
 
 _NumberedRow = tuple[int, list[str]]
-"""The line number of a row, and the row."""
 
 
 def recognises(file: MatchFile) -> bool:

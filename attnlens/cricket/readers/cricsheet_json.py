@@ -1,4 +1,4 @@
-"""Read Cricsheet JSON 1.x, and convert info rows of Cricsheet's CSV to the structure of the JSON.
+"""Read Cricsheet JSON 1.x, and convert the info rows of Cricsheet's CSV to JSON.
 
 Source: https://cricsheet.org/format/json/ (1.1.0). Version 1.2.0 adds ``actual_delivery``.
 """
@@ -71,7 +71,7 @@ INFO_PATHS: Final[dict[str, tuple[str, ...]]] = {
     # Files from before version 1.6 use this key.
     "competition": ("event", "name"),
 }
-"""Maps each key of a CSV info row to a JSON path, in Cricsheet's order of the info rows."""
+"""The JSON path of each key in the CSV info rows, in Cricsheet's order of the info rows."""
 
 _OFFICIALS = {
     "umpire": "umpires", "tv_umpire": "tv_umpires", "reserve_umpire": "reserve_umpires",
@@ -85,10 +85,7 @@ _SAYS_INNINGS_FROM = {1: (1, 8), 2: (2, 3)}
 """The versions of the original CSV and of CSV2 that introduced super overs and declarations."""
 
 OtherRow = Callable[[list[str], int], None]
-"""A function that receives a row and its line number.
-
-The row is neither a version row nor an info row.
-"""
+"""Receives a row that is neither a version row nor an info row, and the row's line number."""
 
 
 def facts_of(info: JsonObject) -> dict[str, Any]:
@@ -141,7 +138,7 @@ class InfoRows:
     """The checked info rows, structured as in Cricsheet's JSON.
 
     Attributes:
-        innings: maps the number of each innings to the facts about the innings.
+        innings: the facts about each innings, by number.
         second: the fields for which two rows give different values, as in `Stated.second`.
         version: the version of the file, or an empty tuple.
     """
@@ -197,7 +194,6 @@ class InfoRows:
             self._put(key, value, line)
 
     def _put(self, key: str, value: str, line: int) -> None:
-        """Add a row that holds one value."""
         *folders, name = INFO_PATHS[key]
         node = self.info
         for folder in folders:

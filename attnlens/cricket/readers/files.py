@@ -1,7 +1,6 @@
 """Read the bytes of match files from a path, a folder or a zip. The size of a file is limited.
 
-The size of a zip member is checked before unpacking, and again during unpacking. No file is written
-to disk.
+The size of a zip member is checked before and during unpacking. No file is written to disk.
 """
 
 from __future__ import annotations
@@ -27,16 +26,10 @@ MEMBER_SEPARATOR = "::"
 _ZIP_MAGIC = (b"PK\x03\x04", b"PK\x05\x06")
 
 _MAX_MEMBER_RATIO = 300
-"""The largest accepted ratio of the unpacked size to the packed size of a zip member.
-
-Real files have ratios of 10 to 40.
-"""
+"""The largest accepted ratio of unpacked to packed size. Real files have ratios of 10 to 40."""
 
 _MAX_MEMBERS = 200_000
-"""A zip with more members is refused.
-
-The largest known zip of matches has about 22,000 members.
-"""
+"""A zip with more members is refused. The largest known zip has about 22,000 members."""
 
 _RATIO_APPLIES_FROM = 2**20
 _ENCRYPTED = 0x1
@@ -157,10 +150,7 @@ _MAX_BYTES = 64 * 2**20
 """The largest size of a file that is read into memory. A five-day match has 3 MB as JSON."""
 
 _MAX_TABLE_BYTES = 2 * 2**30
-"""The largest accepted table, in bytes.
-
-Tables are read row by row. A table of all one-day matches has about 300 MB.
-"""
+"""The largest accepted table. A table of all one-day matches has about 300 MB."""
 
 _HEAD_BYTES = 2**16
 """The number of bytes read to detect a file's format."""
@@ -178,10 +168,10 @@ class MatchFile:
     Attributes:
         name: the file's own name, without folders.
         display: the file's name in messages: the path, or ``archive.zip::member``.
-        size: the size in bytes according to the file system or the zip.
-        open: a function that opens a new stream of the file's bytes.
-        sibling: a function that returns the file with a given name in the same folder, or ``None``.
-        siblings: a function that returns the names of the other files in the same folder.
+        size: the size in bytes, as stated by the file system or the zip.
+        open: opens a new stream of the file's bytes.
+        sibling: returns the file with a given name in the same folder, or ``None``.
+        siblings: returns the names of the other files in the same folder.
         selected_id: the match id, if the user wrote ``file::match_id``.
     """
 
@@ -253,15 +243,12 @@ class MatchFile:
 
 
 Refused = Callable[[MatchFileError], None]
-"""A function that receives the error of a match that cannot be read.
-
-Reading then continues with the next match.
-"""
+"""Receives the error of a match that cannot be read. Reading then continues."""
 
 
 @dataclass(frozen=True)
 class DocumentFormat:
-    """A format with one match in each file. Two functions recognise and read a file."""
+    """A format with one match in each file."""
 
     recognises: Callable[[MatchFile], bool]
     match: Callable[[MatchFile], Match]
@@ -275,12 +262,12 @@ class DocumentFormat:
 
 
 FileOrError = MatchFile | MatchFileError
-"""A file in a folder or zip, or the error that was raised when the file was opened."""
+"""A file, or the error that was raised when the file was opened."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """A location to read: a path, and optionally the name of a zip member and a match id."""
+    """A path, and optionally the name of a zip member and a match id."""
 
     path: Path
     member: str | None = None
@@ -392,10 +379,7 @@ def _is_expected(name: str) -> bool:
 
 
 def _without_doubles(names: Sequence[str]) -> list[str]:
-    """Return the names of the files that may contain matches.
-
-    The table ``all_matches.csv`` is left out if other files contain the matches.
-    """
+    """Leave out files without matches, and ``all_matches.csv`` if other files hold the matches."""
     candidates = []
     for name in names:
         # Some zips use backslashes to separate folders.
@@ -424,7 +408,6 @@ def _in_folder(folder: Path) -> Iterator[FileOrError]:
 
 
 def _in_inner_folder(folder: Path) -> Iterator[FileOrError]:
-    """Yield the files of a folder, or the error if the folder cannot be listed."""
     try:
         yield from _in_folder(folder)
     except MatchFileError as error:

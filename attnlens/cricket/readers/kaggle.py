@@ -1,7 +1,6 @@
 """Read Kaggle's tables of IPL deliveries, and the tables of results in the same folder.
 
-Each table has one of the three layouts in `_LAYOUTS`. `_MatchRows` corrects the known defects of a
-layout, and refuses a match whose defects cannot be corrected.
+Known defects are corrected. A match whose defects cannot be corrected is refused.
 """
 
 from __future__ import annotations
@@ -61,13 +60,12 @@ class KaggleLayout:
     """The columns in which a layout stores the fields of a ball and of a result.
 
     Attributes:
-        recognized_by, results_recognized_by: the columns by which a table of deliveries and a table
-            of results are recognised.
-        columns, results: a mapping from fields to columns. Every column in ``columns`` is required.
-        extras: how the kinds of extras are stored. ``runs``: one column of runs for each kind.
-            ``kind``: one column that names the kind. ``flags``: one column for each kind shows
-            whether the kind occurred, and one more column contains the runs from extras.
-        first_over: 1 if the layout counts overs from 1, otherwise 0.
+        recognized_by, results_recognized_by: the columns that identify each kind of table.
+        columns, results: map fields to columns. Every column in ``columns`` is required.
+        extras: ``runs``: each kind of extra has a column of runs. ``kind``: one column names the
+            kind. ``flags``: each kind has a column, and one more column contains the runs from
+            extras.
+        first_over: the number of the first over, 0 or 1.
     """
 
     recognized_by: frozenset[str]
@@ -154,7 +152,7 @@ def is_results_table(file: MatchFile) -> bool:
 
 
 def _results_beside(file: MatchFile, layout: KaggleLayout) -> dict[str, Row]:
-    """Return a mapping from match ids to rows of the table of results in the same folder."""
+    """Return the rows of the table of results in the same folder, by match id."""
     tables = [name for name in file.siblings() if re.search(r"match.*\.csv$", name, re.I)]
     siblings = filter(None, map(file.sibling, tables[:_MAX_RESULT_TABLES]))
     return next(filter(None, (_results(sibling, layout) for sibling in siblings)), {})
@@ -189,10 +187,7 @@ def _teams_of(result: Row) -> list[str]:
 
 
 def _facts_of(result: Row, teams: Sequence[str]) -> dict[str, Any]:
-    """Return the `MatchDraft` fields that a row of results states.
-
-    Team names are spelled as in ``teams``.
-    """
+    """Return the `MatchDraft` fields in a row of results. Team names are spelled as in ``teams``."""
     spelling = {_team_key(team): team for team in teams}
     names = ("team1", "team2", "toss_winner", "winner")
     row = result | {name: spelling.get(_team_key(result[name]), result[name]) for name in names}
@@ -246,14 +241,7 @@ def _number(text: str) -> int | None:
 
 
 class _MatchRows:
-    """The rows of one match, collected before they are converted.
-
-    Some defects can be detected only when all rows are known.
-
-    Attributes:
-        balls: the rows.
-        innings: the innings of the current row, counted from 1.
-    """
+    """The rows of one match. Some defects can be detected only when all rows are known."""
 
     def __init__(
         self, layout: KaggleLayout, table: Table, match_id: str, result: Row | None
@@ -325,11 +313,7 @@ class _MatchRows:
         return runs_in(row[field], self.layout.columns[field], self.wrong)
 
     def _find_doubled_extras(self) -> None:
-        """Find out whether the batter's runs in this match include the extras.
-
-        A batter scores no runs off a wide, a bye or a leg bye. The batter's runs include the extras
-        if the batter's runs are at least the extras on each of these balls.
-        """
+        """Find out whether the batter's runs include the extras on wides, byes and leg byes."""
         contained = apart = unclear = 0
         for row in self._with_lines():
             extra = self._runs(row, "extra")
@@ -555,13 +539,8 @@ class _MatchRows:
 def non_strikers(balls: Sequence[tuple[str, str]]) -> list[str | None]:
     """Return the non-striker of each ball of an innings; ``None`` if the non-striker is unknown.
 
-    Two batters bat together until one of them is out. A batter of the partnership is known if the
-    batter faces a ball or is out. If only one batter is known, the other batter is the survivor of
-    the previous partnership.
-
     Args:
-        balls: for each ball, a pair of names: the batter, and the player who was out. The second
-            name is empty if nobody was out.
+        balls: for each ball, the batter and the player who was out, or an empty name.
     """
     spans: list[list[tuple[str, str]]] = [[]]
     for ball in balls:

@@ -1,8 +1,7 @@
 """Decode the text of match files, and check JSON values, CSV fields and dates.
 
-The type of a JSON value is checked when the value is used. A parser that records line numbers takes
-several times as long as `json`. Matches are therefore parsed with `json`. If a value is wrong, the
-match is parsed again to find the line of the value.
+Matches are parsed with `json`, which is faster than a parser that records line numbers. If a value
+is wrong, the match is parsed again to find the line.
 """
 
 from __future__ import annotations
@@ -78,7 +77,7 @@ def binary_kind(data: bytes) -> str | None:
 
 
 def quoted(value: object) -> str:
-    """Format a value from a file for a message, as a short printable text on one line."""
+    """Format a value as a short printable text for a message."""
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value) if abs(value) < 10**12 else "a huge number"
     if isinstance(value, str):
@@ -88,10 +87,7 @@ def quoted(value: object) -> str:
 
 
 def lines(text: str) -> io.StringIO:
-    """Split a text into lines at line feeds only, and keep the line ends.
-
-    ``str.splitlines`` would also split at other characters, which a name may contain.
-    """
+    """Split a text at line feeds only, unlike ``str.splitlines``. Keep the line ends."""
     return io.StringIO(text, newline="\n")
 
 
@@ -212,7 +208,6 @@ class JsonObject:
         return JsonValueError(problem, (*self.path, *steps))
 
     def _typed(self, key: str, kind: type, noun: str) -> Any:
-        """Return the value at a key, or an empty value of type ``kind`` if the key is missing."""
         value = self.value.get(key, kind())
         if not isinstance(value, kind):
             raise self.wrong(f"is {quoted(value)}, not {noun}", key)
@@ -241,10 +236,7 @@ class JsonObject:
         return None if self.value.get(key) is None else self._typed(key, str, "text") or None
 
     def texts(self, key: str, each: str = "a name") -> list[str]:
-        """Return the texts in the list at a key.
-
-        ``each`` describes a valid member in the error message.
-        """
+        """Return the texts in the list at a key. ``each`` describes a valid text in messages."""
         members = self.members(key)
         for position, text in enumerate(members):
             if not isinstance(text, str) or not text.strip():
@@ -265,8 +257,7 @@ _PART_NOUNS = {"innings": "innings", "overs": "over", "deliveries": "delivery"}
 def place_in_words(document: Json, path: JsonPath) -> str:
     """Describe a path of a match, such as ``innings 2, over 14, delivery 3: runs.batter``.
 
-    The name of a field is followed by a space. An over is described by its number in the file, if
-    the number is an integer.
+    An over keeps its number in the file. The name of a field is followed by a space.
     """
     words: list[str] = []
     node: Any = document
@@ -290,10 +281,10 @@ class DoubledKey(Exception):
 
 
 def unique_keys(pairs: list[tuple[str, Any]]) -> Json:
-    """Build a dictionary from pairs. This function is an ``object_pairs_hook`` of ``json.loads``.
+    """Build a dictionary from pairs, as an ``object_pairs_hook`` of ``json.loads``.
 
     Raises:
-        DoubledKey: a key occurs twice. The error has no line, because `json` reports no line.
+        DoubledKey: a key occurs twice. The error has no line.
     """
     value = dict(pairs)
     if len(value) != len(pairs):
@@ -330,14 +321,11 @@ class _LocatingDecoder(json.JSONDecoder):
 
 
 def line_of(text: str, path: Sequence[str | int]) -> int | None:
-    """Return the number of the line (from 1) on which a value begins.
-
-    Return ``None`` if the text is nested too deeply.
+    """Return the line (from 1) on which a value begins; ``None`` if the nesting is too deep.
 
     Args:
-        text: a JSON text. The text is valid, except that an object may have a key twice.
-        path: the keys and positions from the root, such as ``("innings", 0, "overs")``. If the path
-            does not exist, the line of the last existing value on the path is returned.
+        text: a valid JSON text, in which an object may have a key twice.
+        path: such as ``("innings", 0, "overs")``. The last existing value on the path is used.
 
     Raises:
         DoubledKey: an object has a key twice; the error states the line.

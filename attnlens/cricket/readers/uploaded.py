@@ -32,7 +32,7 @@ _BOUNDS: Final = Bounds(
     answer=4 << 20,
 )
 _MEMORY_PER_BYTE: Final = 10
-"""The number of bytes of memory allowed for each byte of the file. No reader needs more memory."""
+"""The bytes of memory allowed for each byte of the file. No reader needs more memory."""
 
 
 def read_uploaded(path: str) -> Match:
@@ -40,9 +40,8 @@ def read_uploaded(path: str) -> Match:
 
     Raises:
         MatchFileError: `read_match` raised this error.
-        InputError: reading takes more than 30 seconds of processor time, or more memory than 256 MB
-            plus ten times the size of the file. The error is also raised if the match has more than
-            4 MB as JSON (a T20 match has 0.1 MB).
+        InputError: reading exceeds a limit: 30 seconds of processor time, 256 MB plus ten times the
+            file's size in memory, or 4 MB for the match as JSON (a T20 match has 0.1 MB).
     """
     bounds = replace(_BOUNDS, memory=_BOUNDS.memory + _MEMORY_PER_BYTE * size_of(path))
     match = of_plain(in_child(f"{__name__}:plain_match", {"path": path}, bounds, path=path))
@@ -51,7 +50,7 @@ def read_uploaded(path: str) -> Match:
 
 
 def plain_match(path: str, report: Report) -> Any:
-    """Read a match and return it as JSON values. This function runs in the child process."""
+    """Read a match as JSON values. This function runs in the child process."""
     from attnlens.cricket.readers import read_match
 
     del report
@@ -61,8 +60,8 @@ def plain_match(path: str, report: Report) -> Any:
 def to_plain(value: Any) -> Any:
     """Convert a match, or any value inside a match, to JSON values.
 
-    A tuple becomes a list. Each list, dictionary, date and data class becomes an object with one
-    key: the name of its class.
+    A tuple becomes a list. A list, dictionary, date or data class becomes ``{class name:
+    content}``.
     """
     kind = type(value).__name__
     if _CLASSES.get(kind) is type(value):

@@ -29,15 +29,15 @@ from attnlens.render.prompt_template import Prompt, fence, new_nonce, render
 from attnlens.render.safe import visible
 
 _MIN_PROBABILITY: Final = 0.005
-"""Below this probability, an outcome has a clause only if it is explained or has happened."""
 
 _MIN_POINTS: Final = 0.05
-"""Smaller contributions (in percentage points) have no clause: they would be printed as 0.0."""
+"""Smaller contributions, in percentage points, would be printed as 0.0."""
 
 
 def render_text(facts: object, ids: object) -> RenderedText:
-    """Return the clauses with the given ids as one text, in the order of the ids. Cautions whose
-    ids are not given are added at the end.
+    """Return the clauses with the given ids as one text, in the order of the ids.
+
+    Missing cautions are added at the end.
 
     Args:
         facts: an explanation (as an object, plain data or JSON), its clauses, or a mapping of ids
@@ -61,11 +61,12 @@ def render_text(facts: object, ids: object) -> RenderedText:
 def explanation_clauses(explanation: Explanation) -> tuple[Clause, ...]:
     """Return all clauses of an explanation, without repeated sentences.
 
-    Returns:
-        Clauses in four groups. ``sentence1``, ``sentence2`` and so on are the sentences of the
-        narrative. ``fact1`` and so on are about the scorebook, the probabilities and the outcome.
-        ``claim1`` and so on are the tested claims with their verdicts; supported claims come first.
-        ``caution1`` and so on are the cautions, which a text must contain.
+    The ids of the clauses start with one of four words:
+
+    - ``sentence``: the sentences of the narrative;
+    - ``fact``: the scorebook, the probabilities and the outcome;
+    - ``claim``: the tested claims with verdicts, supported claims first;
+    - ``caution``: the cautions, which a text must contain.
     """
     kinds: Mapping[str, Iterable[Sentence]] = {
         "sentence": explanation.narrative,
@@ -95,12 +96,10 @@ def clauses_prompt(
 
     Args:
         template: a Jinja file to use instead of ``templates/cricket/clauses.j2``.
-        nonce: the random part of the name of the tag around the clauses. The default is a new
-            nonce.
+        nonce: the random part of the tag around the clauses; by default, a new nonce.
 
     Raises:
-        InputError: the template cannot be read or rendered. The message gives the line if the line
-            is known.
+        InputError: the template cannot be read or rendered. The message gives the line, if known.
     """
     clauses = {clause.id: clause.text for clause in explanation_clauses(explanation)}
     context = {
@@ -214,10 +213,7 @@ def _claims(explanation: Explanation) -> Iterator[str]:
 
 
 def _effect_of_hiding(explanation: Explanation, number: int) -> str:
-    """Return a template for the effect of hiding inputs.
-
-    Example: ``the probability of a four would be 9%, not 15%``.
-    """
+    """Return a template for ``the probability of a four would be 9%, not 15%``."""
     pointer = f"/evidence/{number}/top_change"
     outcome = f"the probability of [{pointer}/outcome outcome]"
     before, after = quote_change(explanation, f"{pointer}/before", f"{pointer}/after")

@@ -1,4 +1,4 @@
-"""Write sentences from templates. In a template, JSON pointers stand for numbers and names."""
+"""Write sentences from templates, in which JSON pointers stand for numbers and names."""
 
 from __future__ import annotations
 
@@ -16,12 +16,10 @@ OUTCOME_WORDS: Final = {outcome: names.words for outcome, names in OUTCOME_NAMES
 AnyDocument = TypeVar("AnyDocument", bound=JsonDocument)
 
 _MAX_ROUNDING_SHARE: Final = 0.3
-"""Two probabilities are printed with decimals if rounding to whole percents would change their
-difference by a larger fraction than this.
-"""
+"""Probabilities get decimals if rounding changes their difference by a larger fraction."""
 
 _MAX_TWO_DECIMALS: Final = 0.005
-"""Two probabilities below this value are printed with two decimals if they need decimals."""
+"""Smaller probabilities that need decimals get two decimals."""
 
 
 def capitalized(text: str) -> str:
@@ -29,7 +27,6 @@ def capitalized(text: str) -> str:
 
 
 def _visible_percent(value: float) -> str:
-    """Format a probability with up to two decimals, so that it is not printed as 0%."""
     return percent(value, 0 if value >= 0.0095 else 1 if value >= 0.00095 else 2)
 
 
@@ -39,14 +36,11 @@ VERDICT_WORDS: Final[Mapping[str, str]] = {
     "cannot be told": "but the result is unclear",
     "contradicted": "the opposite of what is claimed",
 }
-"""For each verdict, the end of a sentence such as "Hiding ball 7.1 lowers the probability, ..."."""
+"""The end of a sentence such as "Hiding ball 7.1 lowers the probability, ..."."""
 
 
 def surname(name: str) -> str:
-    """Return a surname, such as ``de Villiers`` for ``AB de Villiers``.
-
-    The surname is the last word of the name, with any lower-case words before this word.
-    """
+    """Return a surname with its lower-case prefix, such as ``de Villiers``."""
     words = name.split() or ["?"]
     start = len(words) - 1
     while start > 1 and words[start - 1].islower():
@@ -77,21 +71,21 @@ FORMS: Final[Mapping[str, Callable[[Any], str]]] = {
     "q": lambda value: "below 0.001" if value < 0.001 else f"{value:.2g}",
     "claim": lambda value: value.replace("it attended to", "the model attended to"),
 }
-"""Functions that format a value. In a template, the name of a function can follow the pointer."""
+"""Functions that format a value. In a template, a key can follow the pointer."""
 
 QUOTE: Final = re.compile(r"\[(/[^\s\]]+) ?(\w*)\]")
-"""A quote in a template: brackets with a JSON pointer and, if needed, a name from `FORMS`."""
+"""A quote in a template: a JSON pointer and an optional key of `FORMS`, in brackets."""
 
 
 def text_of(
     document: JsonDocument, template: str, names: Mapping[str, str] = MappingProxyType({})
 ) -> str:
-    """Return the text of a template, with each quote replaced by the value at the pointer.
+    """Replace each quote in a template by the value at the pointer.
 
     An example of a template is ``[/ball/score] at [/ball/run_rate tenths] an over``.
 
     Args:
-        names: a dictionary from quoted texts to texts that replace them, such as short names.
+        names: replacements for quoted texts, such as short names.
     """
 
     def text(quote: re.Match[str]) -> str:
@@ -104,12 +98,9 @@ def text_of(
 def sentence(
     document: JsonDocument, template: str, names: Mapping[str, str] = MappingProxyType({})
 ) -> Sentence:
-    """Build a sentence from a template.
+    """Build a sentence from a template. For ``names``, see `text_of`.
 
     The sentence is capitalized, unless the template begins with a quote.
-
-    Args:
-        names: a dictionary of replacements, as for `text_of`.
     """
     text = text_of(document, template, names)
     facts = (
@@ -122,7 +113,7 @@ def sentence(
 
 
 def quote_change(document: JsonDocument, before: str, after: str) -> tuple[str, str]:
-    """Return quotes that print two probabilities, with enough decimals to show the difference."""
+    """Return quotes of two probabilities, with enough decimals to show the difference."""
     first, second = resolve(document, before), resolve(document, after)
     difference = round(second, 2) - round(first, 2)
     fair = abs(difference - (second - first)) <= _MAX_ROUNDING_SHARE * abs(second - first)
@@ -150,7 +141,7 @@ def resolve(data: Any, pointer: str) -> Any:
 
 
 def names_in(explanation: Explanation) -> set[str]:
-    """Return the names of people, teams and places in an explanation, spelled as in the file."""
+    """Return the names of people, teams and places in an explanation, as in the match file."""
     ball, match = explanation.ball, explanation.match
     names = {ball.batter, ball.non_striker, ball.bowler, *match.teams}
     names |= {name for past in explanation.past_balls for name in (past.batter, past.bowler)}
@@ -163,10 +154,10 @@ _VERDICTS: Final = ("supported", "not better than chance", "cannot be told", "co
 
 
 def claims_in_order(explanation: Explanation) -> list[int]:
-    """Return the indices of the claims in the order in which they are shown.
+    """Return the indices of the claims in display order.
 
     Claims that are shown only for comparison are last. The others are sorted by verdict (supported
-    first), by scope (the whole model before one head), and by the size of the change.
+    first), scope (the whole model first), and size of the change.
     """
 
     def rank(index: int) -> tuple[bool, int, bool, float]:

@@ -27,7 +27,7 @@ _SUBJECTS: Final = {
 _NO_COUNT: Final = (
     r"(?! (?:of|for|runs|balls|overs|wickets|needed|more|from|(?:\w+ )?\w{3,}[^s\W]s)\b)"
 )
-"""A lookahead after the name of an outcome: ``four balls`` is a count, not the outcome four."""
+"""Excludes counts: ``four balls`` is a count, not the outcome four."""
 
 _PHRASES: Final[dict[str, str | tuple[str, str]]] = {
     r"\b\d(?:, \d)+(?:,? and \d)?\b(?! \w)": "",
@@ -56,11 +56,7 @@ _PHRASES: Final[dict[str, str | tuple[str, str]]] = {
     r"\bcontradict(?:s|ed)\b": ("verdict", "contradicted"),
     r"\b(?:not|no|nothing) better than chance\b": ("verdict", "not better than chance"),
 }
-"""Patterns of phrases in match reports.
-
-The value of a pattern is a text or a pair. A text replaces the phrase. A pair is a column of the
-data and a label in this column, and the phrase stands for the label.
-"""
+"""Patterns of phrases, with the replacement, or with a column of the data and a label in it."""
 
 
 _HOLDERS: Final = {
@@ -183,7 +179,6 @@ class _Explanation(DataRows):
             self.add_fact(self._row(), float(won[2]), f"won by {won[3]}", "/match/result")
 
     def _changes(self, labels: Mapping[str, Any], *path: str | int) -> None:
-        """Add the points of a group or a claim. For a claim, also add the new probability."""
         for at, change in self._all(*path):
             outcome = change.get("outcome")
             if labels.get("outcome", outcome) != outcome:
@@ -229,7 +224,7 @@ def check_grounding(facts: object, text: str, *, seconds: float = math.inf) -> S
     Args:
         facts: an `Explanation`, plain data, the text of a JSON or CSV file, or a list of rows.
         text: plain text or Markdown, in English.
-        seconds: the time limit. After this time, the rest of the text is not checked.
+        seconds: the time limit, after which the rest of the text is not checked.
 
     Raises:
         InputError: ``facts`` contains no values or too many values.

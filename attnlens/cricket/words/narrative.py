@@ -1,7 +1,6 @@
 """Write the sentences about a ball. Every number and name is quoted from the explanation.
 
-The wording depends only on the data, so the same explanation always gives the same text. The effect
-of hiding past balls is reported with the verdict of its test.
+The same explanation always gives the same text.
 """
 
 from __future__ import annotations
@@ -55,24 +54,16 @@ GROUPS: Final[Mapping[str, str]] = {
 }
 _MAX_LABELS: Final = 4
 _SCOREBOARD_KINDS: Final = ("the scoreboard", "the chase")
-"""Kinds of claims that do not count as findings.
-
-The usual probability depends on the scoreboard. An effect of the scoreboard is therefore not
-reported as a finding.
-"""
+"""These claims are no findings, because the usual probability depends on the scoreboard."""
 
 MARKED_RATIOS: Final = (2.0, 1.25, 0.8, 0.5)
-"""Limits for the ratio of a probability to the usual probability.
-
-Outside the inner two limits, an outcome is marked with one arrow. Outside the outer two limits, it
-is marked with two arrows.
-"""
+"""Limits of the ratio to the usual probability, between the marks ↑↑, ↑, none, ↓ and ↓↓."""
 
 _MAX_DECIMAL_PROB: Final = 0.1
-"""Probabilities below this are printed with one decimal."""
+"""Smaller probabilities are printed with one decimal."""
 
 _MIN_PLAIN_PROB: Final = 0.03
-"""`headline` ignores outcomes whose probability and usual probability are both below this value."""
+"""`headline` ignores an outcome if the probability and the usual probability are smaller."""
 
 _RATIO_WORDS: Final = (
     (0.18, "less than a fifth of the usual"),
@@ -93,20 +84,18 @@ _RATIO_WORDS: Final = (
     (4.1, "four times the usual"),
     (5.0, "more than four times the usual"),
 )
-"""Phrases for the ratio of a probability to the usual probability. The first phrase whose number is
-larger than the ratio is used. If no number is larger, the phrase is "many times the usual".
-"""
+"""Phrases for the ratio to the usual probability, each with an upper limit of the ratio."""
 
 _MAX_WORDS: Final = 100
 """The maximum number of words in a narrative. A full name counts as two words, a surname as one."""
 
 MIN_GROUP_POINTS: Final = 0.5
 _MIN_CAME_SHARE: Final = 0.1
-"""Below this calibration slope, a note says that the points of a group did not come true."""
+"""With a smaller calibration slope, a note says that a group's points did not come true."""
 
 _MIN_MENTIONED_SWING: Final = 0.04
 _MIN_MISCALIBRATION: Final = 0.02
-"""The smallest difference between a forecast and the observed share that a narrative mentions."""
+"""Smaller differences between a forecast and the observed share are not mentioned."""
 
 _MIN_SET_RUNS, _MIN_STAND_RUNS, _MIN_COSTLY_RUNS = 30, 50, 12
 _MIN_LONG_CHASE_BALLS, _MIN_HAUL_WICKETS, _MAX_NEW_STAND_BALLS, _MAX_NEW_BATTER_BALLS = 61, 2, 5, 3
@@ -120,7 +109,7 @@ _DISMISSALS: Final[Mapping[str, tuple[str, str]]] = {
     "hit wicket": (f"was out hit wicket off {BOWLER}",) * 2,
     "run out": ("was run out by {fielders}", "was run out"),
 }
-"""A phrase for each dismissal, with and without the fielders' names."""
+"""Phrases with and without the fielders' names."""
 
 
 def figures(ball: BallFacts) -> str:
@@ -152,11 +141,9 @@ def in_words(explanation: Explanation) -> Explanation:
 
 
 def narrate(explanation: Explanation) -> tuple[Sentence, ...]:
-    """Write a paragraph of 60 to 105 words about an explanation. The explanation's ``narrative`` is
-    ignored.
+    """Return the sentences of a paragraph of 60 to 105 words about an explanation.
 
-    Returns:
-        The sentences. The facts of a sentence are its numbers and names, in reading order.
+    The facts of a sentence are its numbers and names, in reading order.
     """
     expected, brought = _expected(explanation), came(explanation)
     is_subject = explanation.prediction.actual == explanation.prediction.subject
@@ -201,7 +188,7 @@ def _with_notes(
 
 
 def _surnames(explanation: Explanation, templates: Iterable[str]) -> list[str]:
-    """Shorten each player's name to the surname after the first use, if the surname is unique."""
+    """Shorten repeated names to surnames, unless two players have the same surname."""
     ball = explanation.ball
     fielders = ball.happened.fielders if ball.happened else ()
     names = {ball.batter, ball.bowler, ball.non_striker, *fielders}
@@ -221,11 +208,7 @@ def _surnames(explanation: Explanation, templates: Iterable[str]) -> list[str]:
 
 
 def noted(explanation: Explanation, template: str, roles: Iterable[Role] = tuple(RECORDS)) -> str:
-    """Return a template with a note after the first mention of each player's record.
-
-    Args:
-        roles: the roles whose records get a note.
-    """
+    """Add a note to the first mention of each player's record, for the given roles."""
     for role in roles:
         note = record_note(explanation, role)
         if note is not None:
@@ -234,15 +217,15 @@ def noted(explanation: Explanation, template: str, roles: Iterable[Role] = tuple
 
 
 def group_note(explanation: Explanation, group: str) -> str | None:
-    """Return the text of `record_note` if a group is a player's record, and otherwise ``None``."""
+    """Return `record_note` as text, or ``None`` for a group that is not a player's record."""
     note = record_note(explanation, RECORD_ROLES[group]) if group in RECORD_ROLES else None
     return None if note is None else text_of(explanation, note)
 
 
 def came_note(explanation: Explanation, number: int) -> str:
-    """Return a note if a group was miscalibrated on held-out balls, and otherwise an empty text.
+    """Return a note such as `` (45% of such points came true)`` about a miscalibrated group.
 
-    An example is `` (45% of such points came true)``.
+    For other groups, the note is empty.
     """
     group = explanation.contributions[number]
     if group.comes_true is None or group.holds:
@@ -258,7 +241,7 @@ def came_note(explanation: Explanation, number: int) -> str:
 def record_note(explanation: Explanation, role: Role) -> str | None:
     """Return a template for a text such as ``a six on 8.9% of 812 balls to 2025-10-31``.
 
-    The result is ``None`` if the player has no record.
+    The result is ``None`` without a record.
     """
     index = outcome_index(explanation.prediction, explanation.prediction.subject)
     for number, record in enumerate(explanation.records):
@@ -276,10 +259,7 @@ def record_note(explanation: Explanation, role: Role) -> str | None:
 
 
 def headline(explanation: Explanation) -> Sentence:
-    """Write a sentence that compares the explained outcome's probability with the usual one.
-
-    If no outcome is far from usual, the sentence says so.
-    """
+    """Compare the explained outcome's probability with the usual one, in a sentence."""
     ratios = [
         entry.probability / entry.usual
         for entry in explanation.prediction.outcomes
@@ -300,7 +280,7 @@ def _expected(explanation: Explanation) -> str:
 
 
 def _beside_usual(explanation: Explanation, form: str, sign: str) -> str:
-    """Return a template for a phrase such as ``a six 5.6%, below the usual 8.1%``."""
+    """Return a template for text such as ``a six 5.6%, below the usual 8.1%``."""
     prediction = explanation.prediction
     index, ratio = outcome_index(prediction, prediction.subject), prediction.story_times
     pointer = f"/prediction/outcomes/{index}"
@@ -313,10 +293,7 @@ def _beside_usual(explanation: Explanation, form: str, sign: str) -> str:
 
 
 def came(explanation: Explanation) -> str | None:
-    """Return a sentence about the outcome, and its probability (unless another sentence has it).
-
-    The result is ``None`` if the ball has not been bowled.
-    """
+    """Return a sentence about the outcome, or ``None`` if the ball has not been bowled."""
     prediction, brought = explanation.prediction, "[/prediction/actual outcome]"
     if prediction.actual is None:
         return None
@@ -337,7 +314,7 @@ def came(explanation: Explanation) -> str | None:
 
 
 def result_of(explanation: Explanation) -> str:
-    """Return the match result after the last ball of a chase, and otherwise an empty text."""
+    """Return the match result after the last ball of a chase, otherwise an empty text."""
     ball, match = explanation.ball, explanation.match
     is_last = ball.target is not None and ball.index == ball.deliveries
     return ": [/match/result]" if is_last and match.result else ""
@@ -358,10 +335,7 @@ def dismissal(explanation: Explanation) -> str | None:
 
 
 def winning(explanation: Explanation) -> Sentence | None:
-    """Write a sentence with the batting side's win probability before and after the ball.
-
-    The result is ``None`` if the probability is unknown.
-    """
+    """Return a sentence with the batting side's win probability, or ``None`` if it is unknown."""
     win = explanation.win_probability
     if win is None:
         return None
@@ -371,10 +345,7 @@ def winning(explanation: Explanation) -> Sentence | None:
 
 
 def projected(explanation: Explanation) -> Sentence | None:
-    """Write a sentence with the projected total of a first innings before the ball.
-
-    The result is ``None`` in the last over.
-    """
+    """Return a sentence with the projected total, or ``None`` in a chase or in the last over."""
     win, left = explanation.win_probability, explanation.ball.balls_left
     if win is None or win.projected is None or (left or 0) <= explanation.ball.balls_per_over:
         return None
@@ -414,9 +385,10 @@ def _calibration(explanation: Explanation) -> str | None:
 
 
 def model_claims(explanation: Explanation) -> list[int]:
-    """Return the indices of the findings, in display order. Findings are tested claims about the
-    whole model. Claims about the last balls, claims about the scoreboard and inconclusive claims do
-    not count as findings.
+    """Return the indices of the findings, in display order.
+
+    Findings are conclusive tests of claims about the whole model. Claims about the last balls or
+    about the scoreboard do not count as findings.
     """
     return [
         index
@@ -435,8 +407,9 @@ def supported(explanation: Explanation) -> list[int]:
 
 
 def hidden_sets(explanation: Explanation) -> list[int]:
-    """Return the indices of the claims about sets of past balls, one claim for each set. Supported
-    claims come first, and larger changes come before smaller ones.
+    """Return the indices of the claims about past balls, one claim for each set of balls.
+
+    Supported claims come first, and larger changes come before smaller ones.
     """
     claims = explanation.evidence
     indices = [
@@ -452,24 +425,18 @@ def hidden_sets(explanation: Explanation) -> list[int]:
 
 
 def aim(explanation: Explanation) -> str | None:
-    """Return the common direction of the claims: ``raise`` or ``lower``.
-
-    The result is ``None`` if the claims are about the whole distribution.
-    """
+    """Return the claims' direction, ``raise`` or ``lower``; ``None`` for the whole distribution."""
     directions = (claim.direction for claim in explanation.evidence)
     return next((direction for direction in directions if direction is not None), None)
 
 
 def tested(explanation: Explanation) -> Sentence | None:
-    """Return a sentence about the first supported claim and the effect of hiding its input.
-
-    The result is ``None`` if no claim is supported.
-    """
+    """Return a sentence about the first supported claim, or ``None`` if no claim is supported."""
     return sentence(explanation, _tested(explanation)) if supported(explanation) else None
 
 
 def effect_of_hiding(explanation: Explanation, index: int) -> str:
-    """Return a template for an effect, such as ``without ball 2.6 it would be 9%, not 15%``."""
+    """Return a template for text such as ``without ball 2.6 it would be 9%, not 15%``."""
     pointer = f"/evidence/{index}/top_change"
     before, after = quote_change(explanation, f"{pointer}/before", f"{pointer}/after")
     same = explanation.evidence[index].top_change.outcome == explanation.prediction.subject
@@ -478,9 +445,7 @@ def effect_of_hiding(explanation: Explanation, index: int) -> str:
 
 
 def claim_subject(explanation: Explanation, index: int) -> str:
-    """Return a template for the input that is hidden to test a claim about the whole model, such as
-    past balls, a player's record, or the ground and the teams.
-    """
+    """Return a template for the hidden input of a claim about the whole model."""
     claim, ball = explanation.evidence[index], explanation.ball
     if not claim.removed:
         return {
@@ -597,7 +562,6 @@ def _score(explanation: Explanation) -> str:
 
 
 def _players(explanation: Explanation) -> str:
-    """Name the bowler and the batter, and mention the first special circumstance that applies."""
     ball, standing = explanation.ball, explanation.ball.standing
     last = len(explanation.past_balls) - 1
     previous = explanation.past_balls[last] if explanation.past_balls else None

@@ -16,22 +16,22 @@ if TYPE_CHECKING:
     from attnlens.cricket.explain.types import ClaimKind, Evidence, Explanation
 
 _STRONG_FOCUS = 0.3
-"""The summary mentions the current over if the over's share of the attention exceeds this value."""
+"""The current over is mentioned if the over's share of the attention is larger."""
 
 _ATTENDED = 0.4
-"""The summary mentions the bowler's balls if the sum of their weights exceeds this value."""
+"""The bowler's balls are mentioned if the sum of their weights is larger."""
 
 _BOUNDARIES = frozenset({"4", "6"})
 
 BallHistory = Mapping[Any, Any] | Sequence[Any]
-"""The results of the balls: a mapping from indices (numbers or text), or a list in order."""
+"""The results of the balls: a list in order, or a mapping from indices (numbers or text)."""
 
 _HIDDEN_WITH: Final[Mapping[str, ClaimKind]] = {
     "Strong focus": "this over",
     "Attended": "this bowler",
     "Recent momentum": "attended",
 }
-"""Maps the first words of each part of the summary to the kind of claim about the same balls."""
+"""The first words of each part, and the kind of claim about the same balls."""
 
 
 class _Head(BaseModel):
@@ -47,13 +47,11 @@ class _Shares(BaseModel):
 
 
 class _SummaryInput(BaseModel):
-    """The keys of a heat map that the summary reads. Any key may be missing."""
-
     attention_by_head: dict[str, _Head] | None = None
     aggregate_attention: _Shares | None = None
 
     def head(self, pattern: str) -> _Head | None:
-        """Return the first head that has this pattern, or ``None``."""
+        """Return the first head with this pattern, or ``None``."""
         heads = (self.attention_by_head or {}).values()
         return next((head for head in heads if head.pattern == pattern), None)
 
@@ -68,19 +66,17 @@ def summarize_temporal_attention(heatmap: Any, ball_history: BallHistory | None)
       on these balls sum to more than 0.4;
     - the total runs from the balls that the ``recency`` head lists.
 
-    A part is left out if the heat map lacks the head, or if ``ball_history`` lacks the balls. The
-    result may therefore be empty. The summary describes attention only. The ``evidence`` of an
-    explanation shows whether the prediction depends on these balls.
+    Parts with missing data are left out, so the result may be empty. The summary describes
+    attention, which is no evidence of an effect on the prediction.
 
     Args:
-        heatmap: a heat-map document (``{"temporal_attention": {...}}``), the inner object of such a
-            document, or an explanation. The medium scale of an explanation is used. All three may
-            be plain data or typed objects.
-        ball_history: for each ball, an object or a mapping. It has ``outcome`` (a text) and may
-            have ``runs`` (all runs, including extras) and ``boundary``. If ``runs`` is missing, the
-            digit of the outcome is used. If ``boundary`` is missing, an outcome of 4 or 6 counts as
-            a boundary. The outcome is taken from the ``outcomes`` of the head, if the head has this
-            field.
+        heatmap: a heat-map document (``{"temporal_attention": {...}}``), the inner object of a
+            document, or an explanation (its medium scale). Plain data and typed objects are
+            accepted.
+        ball_history: for each ball, an object or a mapping with the outcome as text (``outcome``).
+            ``runs`` (all runs, including extras) and ``boundary`` are optional. The default of
+            ``runs`` is the digit of the outcome. The default of ``boundary`` is true for an outcome
+            of 4 or 6. For this default, the outcomes in the heat map come first.
 
     Raises:
         InputError: ``heatmap`` is not an object, or one of its values has the wrong type.
@@ -97,8 +93,7 @@ def summarize_temporal_attention(heatmap: Any, ball_history: BallHistory | None)
 def summary_of(explanation: Explanation) -> str:
     """Return the summary of the medium scale, with the effect of hiding the balls in each part.
 
-    Returns:
-        The parts, joined by ``" | "``. The result is never empty.
+    The parts are joined by ``" | "``. The result is never empty.
     """
     medium = explanation.across_balls.medium
     if not medium.balls:
@@ -119,17 +114,14 @@ def summary_of(explanation: Explanation) -> str:
 
 
 def _effect_of_hiding(claim: Evidence) -> str:
-    """Return a phrase for the effect of hiding a claim's balls.
-
-    Example: ``Hiding this over so far: P(four) 17% → 14% (0.0021 nats)``.
-    """
+    """Return text such as ``Hiding this over so far: P(four) 17% → 14% (0.0021 nats)``."""
     balls = claim.claim.partition(" (ball")[0]
     nats = "<0.0001" if claim.effect_nats < 0.00005 else f"{claim.effect_nats:.4f}"
     return f"Hiding {balls}: {before_after(claim)} ({nats} nats)"
 
 
 def before_after(claim: Evidence) -> str:
-    """Return a phrase for a change, such as ``P(four) 17% → 14%``.
+    """Return text such as ``P(four) 17% → 14%``.
 
     If the change is less than one point, the percentages have a decimal.
     """
@@ -215,10 +207,7 @@ def _momentum(head: _Head | None, history: BallHistory | None) -> str:
 
 
 def _runs(ball: Any) -> int | None:
-    """Return the recorded runs of a ball. If no runs are recorded, use the digit of the outcome.
-
-    The result is 0 for a wicket or an extra.
-    """
+    """Without recorded runs, use the digit of the outcome, or 0 for a wicket or an extra."""
     runs, outcome = _value(ball, "runs"), _value(ball, "outcome")
     if isinstance(runs, Integral):
         return int(runs)
