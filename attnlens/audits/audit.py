@@ -88,7 +88,7 @@ def audit(
             ``[MASK]``, a masked language model predicts the last token. An encoder-decoder predicts
             the first output token.
         layers: the layers whose heads are reported; None: all layers.
-        heads: the number of heads with a claim.
+        heads: the maximum number of heads with a claim.
         sinks: the positions that claims exclude, in addition to special tokens; None: the result of
             `attnlens.attention.focus.sink_items`.
         seed: the random seed.
@@ -178,7 +178,7 @@ def _mean_table(tables: Sequence[HeadTable]) -> HeadTable:
 
 _RANDOM_LISTS: Final = 10
 _RANDOM_HEADS: Final = 5
-"""The number of heads per input whose most attended items are placebos."""
+"""The most attended items of this many random heads are placebos."""
 
 _MIN_ITEMS: Final = 3
 
@@ -247,7 +247,7 @@ class _Case:
 
         Args:
             flags: true for visible items, with shape ``(mask, item)``.
-            rows: the head for each mask, from which items are hidden; None: all heads.
+            rows: one head per mask, which does not see the items; None: all heads.
         """
         scores = self._scores(flags, rows)
         probs = self.screening.target.probs(scores, self._full, self._nothing)
@@ -353,7 +353,7 @@ class _Case:
         ]
 
     def model_free_lists(self) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
-        """Return the tokens with the largest ids, and the longest tokens; empty without a text."""
+        """Return placebo lists that ignore the model; empty if the input is not a text."""
         if self.single_input.text is None or "input_ids" not in self.single_input.kwargs:
             return [], []
         ids, lengths = np.zeros((2, len(self.screening.labels)))

@@ -49,7 +49,7 @@ class HeadRow:
         entropy: the mean entropy of the attention weights, in nats.
         relation: the relation (previous, duplicate or induction) with the largest lift.
         lift: the share of attention to ``relation``, divided by the share under uniform attention.
-        importance: the summed gradient times attention, without sinks and special tokens. None
+        importance: gradient times attention, summed over keys except sinks and special tokens. None
             outside an audit.
         p: the p-value for hiding the head's most attended items from the whole model. None outside
             an audit, and for several inputs.

@@ -17,7 +17,7 @@ from attnlens.recording import intervene, record
 from attnlens.recording.recording import Recording
 
 _MAX_FORWARD_ITEMS: Final = 1024
-"""The limit for the number of copies times the number of items in one forward pass."""
+"""The maximum number of items per forward pass, unless a single input is longer."""
 
 KeywordArgs = dict[str, Any]
 
@@ -49,7 +49,7 @@ class AuditInput:
     masked: dict[int, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Give an encoder-decoder without decoder input the start token."""
+        """Add the start token to the inputs of an encoder-decoder without decoder input."""
         config = getattr(self.model, "config", None)
         start = getattr(config, "decoder_start_token_id", None)
         output_names = {"decoder_input_ids", "labels"} & self.kwargs.keys()

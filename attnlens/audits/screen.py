@@ -398,7 +398,7 @@ def importance(
     """Return the magnitude of gradient times attention, summed over queries.
 
     If the answer has several numbers, the result is the root mean square over random directions.
-    Each log-probability is weighted by the square root of the probability (Fisher metric).
+    The square roots of the probabilities weight the log-probabilities (Fisher metric).
 
     Args:
         shapes: the shape of each site's weights, ``(batch, head, query, key)``.

@@ -114,7 +114,7 @@ class NullDistribution:
 class ReferenceDistribution:
     """The distribution of the standardised effects of single items in other inputs.
 
-    ``values`` contains the quantiles at ``levels``. Both arrays have the shape ``(level,)`` and increase.
+    ``values`` contains the quantiles at ``levels``. Both increase and have the shape ``(level,)``.
     """
 
     values: Floats

@@ -25,7 +25,7 @@ MOST_ROWS: Final = 5_000_000
 _MOST_CELLS: Final = 250_000_000
 """The maximum number of weights in one array. In float32, they take 1 GB."""
 _MAX_LISTED_RECORDS: Final = 20
-"""The maximum number of sites in a summary, and also of notes."""
+"""A summary lists at most this many sites, and at most this many notes."""
 _WIDEST: Final = 60
 """The maximum length of a name in a summary, in characters."""
 
@@ -40,7 +40,7 @@ class AttentionRecord:
         weights: the attention weights, usually with shape ``(batch, head, query, key)``. A lazy
             record computes all weights each time ``weights`` is read.
         axes: one `Axis` for each dimension of ``weights``.
-        content, bias: query times key, and the bias that was added. They are None except for probes
+        content, bias: query times key, and the bias that was added. Both are None except for probes
             and for fused kernels whose mask adds a bias.
         rows: the positions of the recorded queries, counted from 0; None: all queries.
         keys: in a top-k record, the positions of the kept keys, int32, shape ``(batch, head, query,
@@ -317,7 +317,7 @@ def _selected(
 
 
 def _of_lazy(lazy: LazyAttention, by_place: Mapping[int, list[int]]) -> dict[str, Any]:
-    """Return the fields ``lazy`` and ``weights``. Selected queries or keys end laziness."""
+    """Return the new ``lazy`` and ``weights``. Selecting queries or keys computes the weights."""
     lead = {axis: chosen for axis, chosen in by_place.items() if axis < 2}
     group = lazy.shape[1] // lazy.k.shape[1]
     parts: dict[str, Any] = {}

@@ -148,7 +148,7 @@ def keys_of(tensor: Tensor) -> Any:
 def padded_arguments(arguments: dict[str, Any]) -> tuple[dict[str, Any], Tensor]:
     """Return the arguments with padded tensors, and a mask that is true at padded positions.
 
-    The padded length is the length of the encoder's input, which may exceed every sequence.
+    The padded length is the length of the encoder's input. Every sequence may be shorter.
     """
     nested = arguments["query"]
     sequences = nested.unbind()
@@ -235,7 +235,7 @@ class Product:
     def call(self, is_whole: bool = True) -> AttentionCall:
         """Return the product as an attention call, with values and outputs if ``is_whole`` is true.
 
-        If the values differ between the queries, they are left out.
+        Values that differ between the queries are left out.
         """
         batch, head, query, key, width = self.layout
         dimensions = (*self.shared, *self.free, self.key)
@@ -368,7 +368,7 @@ def pending_of(
 
 
 def key_side(axes: Axes, key: Dimension) -> tuple[Pair, int] | None:
-    """Return the pair of the weights and the side of ``key``; None if they are unknown."""
+    """Return the pair of the weights and the side of ``key``; None if either is unknown."""
     pair = axes.weights_of
     if pair is None:
         return None

@@ -104,7 +104,7 @@ class Edit:
         change: the function given to ``replace``, ``values`` or ``outputs``, if any.
         renormalise: whether changed rows are rescaled to sum to 1.
         touched: maps each edited site to the number of edited calls.
-        passed: maps each site where ``values`` does not fit to the number of keys.
+        passed: the number of keys of each site that ``values`` does not fit.
     """
 
     name: str

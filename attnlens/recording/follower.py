@@ -211,7 +211,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def _reentered(
         self, func: Any, keys: Any, args: Iterable[Any], site: tuple[str, nn.Module] | None
     ) -> Any:
-        """Follow the operators inside an operator; only `_NATIVE` if ``site`` is None."""
+        """Run an operator and follow the inner operators; only `_NATIVE` if ``site`` is None."""
         before = self._is_inside, self._fused_site
         self._is_inside, self._fused_site = site is None, site
         try:
@@ -569,7 +569,7 @@ def _shares(axes: Axes, exponentials: Tensor, total: Tensor) -> Axes:
 
 
 def _lead_of(axes: Axes, other: Axes) -> tuple[Dimension, ...]:
-    """Prefer the factor with more known axes."""
+    """The factor with more known axes determines the leading dimensions."""
     own, rest = axes.dimensions[:-2], other.dimensions[:-2]
     if len(own) == len(rest) and any(axis.copied for axis in flat(own)):
         return tuple(

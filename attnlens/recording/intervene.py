@@ -93,14 +93,14 @@ def intervene(
     are left unchanged.
 
     Args:
-        hide: keys to hide: positions, one or several `Edges`, or a boolean tensor that is true at
-            hidden keys. The tensor has the shape ``(key,)``, ``(batch, key)``, ``(batch, query,
-            key)`` or ``(batch, head, query, key)``. The other weights of the row are rescaled to
-            sum to 1. If all keys of a row are hidden, the row becomes 0.
+        hide: the keys to hide, as positions, one or several `Edges`, or a boolean tensor. The
+            tensor is true at hidden keys and has the shape ``(key,)``, ``(batch, key)``, ``(batch,
+            query, key)`` or ``(batch, head, query, key)``. The other weights of the row are
+            rescaled to sum to 1. If all keys of a row are hidden, the row becomes 0.
         scale: a factor for the weights, as a number or as a tensor with a shape as for ``hide``.
         replace: new weights with a shape as for ``hide``, or a function that converts the weights
             of shape ``(batch, head, query, key)``.
-        values: new values: a tensor that can be broadcast to ``(batch, head, key, width)``, a
+        values: new values, as a tensor that can be broadcast to ``(batch, head, key, width)``, a
             function of the old values, or a record with values. A recording gives each site the
             values that were recorded at the site.
         outputs: new outputs of the heads before concatenation and projection, with shape ``(batch,
@@ -145,7 +145,7 @@ def intervene(
 
 
 class _InterventionRun(Block):
-    """The hooks of one ``with`` block. ``changed`` maps each site to the changed calls' number."""
+    """The hooks of one ``with`` block. ``changed`` counts the changed calls of each site."""
 
     error = InterventionError
     leave_out = "sites"
@@ -325,7 +325,7 @@ _MULTI_HEAD: Final = FunctionType(
     vars(F) | {"has_torch_function": lambda _: False},
     argdefs=F.multi_head_attention_forward.__defaults__,
 )
-"""In this copy, a function mode sees each torch function. The original is one call."""
+"""A function mode sees each torch function inside this copy, but not inside the original."""
 
 
 class _ProbeHook:

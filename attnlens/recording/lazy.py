@@ -134,7 +134,7 @@ class LazyAttention:
 
 
 def without_autocast(device: str) -> AbstractContextManager[object]:
-    """Switch autocast off inside the context, so that tensors keep their precision."""
+    """Return a context manager that switches autocast off."""
     # Entering autocast takes longer than computing a row, so enter it only if autocast is on.
     if torch.is_autocast_enabled(device):
         return torch.autocast(device, enabled=False)
@@ -157,7 +157,7 @@ _BUFFER_CELLS = 1 << 21
 """The maximum number of logits computed at a time. In float32, 8 MiB of logits fit in a cache."""
 
 _MOST_ROWS = 64
-"""In a causal call, more queries at a time would waste time on hidden keys."""
+"""In a causal call, computing more queries at a time would waste time on hidden keys."""
 
 _FEW_COLUMNS = 128
 """In longer rows, the search for the largest values starts with groups of columns."""

@@ -40,7 +40,7 @@ _INDEX: Final = "recording.json"
 """The index file of a folder, with the format, the notes, and the entries of each file."""
 _PART: Final = re.compile(r"part-[0-9]{5,9}\.safetensors")
 _MAX_EXPANSION: Final = 1 << 16
-"""A stored tensor may be expanded by at most this factor, for example a shared mask."""
+"""The largest allowed expansion of a stored tensor, such as a mask that heads share."""
 _DAMAGE: Final = (
     *(ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError),
     RecordingError,

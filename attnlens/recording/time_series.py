@@ -55,7 +55,7 @@ def steps(past: int, ahead: int = 0) -> tuple[str, ...]:
 
 
 def patches(context: int, length: int, stride: int) -> tuple[str, ...]:
-    """Return labels for the patches of the last ``context`` steps. The last one ends at ``t-1``."""
+    """Return labels of patches of the last ``context`` steps. The last patch ends at ``t-1``."""
     starts = range(-length, -context - 1, -stride)
     return tuple(_step_label((start, start + length - 1)) for start in reversed(starts))
 
@@ -147,8 +147,8 @@ def _of_patches(record: AttentionRecord, model: nn.Module, config: Any) -> Label
 def _distilled(spans: list[Span]) -> Iterator[Span]:
     """Yield the spans of the positions after Informer's convolution and pooling.
 
-    Every second position is kept, and covers two more positions on each side. The spans do not show
-    that the circular convolution also connects the first and last positions.
+    Every second position is kept. The new spans include two more positions on each side. The spans
+    do not show that the circular convolution also connects the first and last positions.
     """
     last = len(spans) - 1
     for index in range(0, len(spans), 2):

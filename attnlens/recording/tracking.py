@@ -313,7 +313,7 @@ def _layout(tensor: Tensor) -> tuple[Any, ...]:
 
 
 def chosen(parts: Sequence[Axes]) -> Axes:
-    """Return the axes of weights if possible, otherwise prefer inputs to constants."""
+    """Return the axes that `_information` ranks highest."""
     return max(parts, key=_information)
 
 

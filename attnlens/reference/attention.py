@@ -136,7 +136,7 @@ class MultiHeadAttention(nn.Module):
         Args:
             x: the input, ``(..., query, d)``.
             context: the context, ``(..., key, d_context)``; ``x`` by default.
-            hidden: a boolean mask, broadcastable to ``(..., head, query, key)``; true hides the key.
+            hidden: a boolean mask, broadcastable to ``(..., head, query, key)``; true hides keys.
             bias: a term added to the logits, broadcastable to ``(..., head, query, key)``.
         """
         queries = self.queries(x)

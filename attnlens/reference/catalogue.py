@@ -24,7 +24,7 @@ class ModelInput:
 
     Attributes:
         inputs: the positional arguments of the model.
-        names: the symbols of ``inputs``; empty: the symbol of the only tensor is ``x``.
+        names: the symbols of ``inputs``; without names, a single tensor is ``x``.
         axes: maps an input's symbol or a parameter's name to axis names.
         labels: the labels along each named axis, such as ``{"token": ("3", "1", "4")}``.
         batched: whether the first axis of every input is a batch of size 1.

@@ -41,7 +41,7 @@ _AT_ONCE: Final = 256
 
 
 def claimed_words(weights: Floats) -> WordSet:
-    """Return the indices of the fewest words with half of the attention, but at most three words.
+    """Return the indices of at most three words that together get half of the attention.
 
     Args:
         weights: the attention weight of each word, ``(word,)``.

@@ -245,9 +245,9 @@ def _rows(content: bytes, separator: str) -> Iterator[tuple[int, list[str]]]:
 class HeldOutRule:
     """The rule that decides which pairs are held out from training.
 
-    A hash of the input decides, so the decision is the same in every file. In addition, pairs with
-    certain *combinations* of tokens are held out. The combination of a pair is the answer without
-    the first ``leading`` tokens.
+    A hash of the input selects the pairs, so the choice is the same in every file. In addition,
+    pairs with certain *combinations* of tokens are held out. The combination of a pair is the
+    answer without the first ``leading`` tokens.
 
     Attributes:
         share: the share of held-out inputs, from 0 to 1.
@@ -470,7 +470,7 @@ class TextRecipe:
         warm_up: the fraction of the steps in which the learning rate increases. Afterwards, the
             learning rate decreases to zero along a cosine.
         word_dropout: the share of input words replaced with ``<unk>`` in half of the pairs.
-        least_count: the minimum number of occurrences of an input word in the vocabulary.
+        least_count: rarer input words are unknown to the model.
         seed: the random seed.
     """
 
@@ -550,7 +550,7 @@ def train_text(
 ) -> TextModel:
     """Train a model on the training pairs of ``rule``, and measure its accuracy on the other pairs.
 
-    On one machine with one version of torch, training is reproducible.
+    Training is reproducible on one machine with one version of torch.
 
     Args:
         report: a function that is called with each line of progress.

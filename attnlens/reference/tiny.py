@@ -39,7 +39,7 @@ AXES: Final = {
     "W_2": ("d_ff", "width"),
     "W_out": ("width", "vocabulary"),
 }
-"""The names of the axes. Most axes have the size 5, so the sizes do not identify the axes."""
+"""The names of the axes. Most axes have the size 5."""
 
 _MAX_TOKEN_CHARACTERS: Final = 40
 

@@ -4,7 +4,7 @@ The encoder converts a sentence to the *memory*, which contains one vector per w
 writes the answer token by token. The decoder attends to earlier tokens of the answer (causal
 self-attention) and to the memory (cross-attention). Padding is hidden in every attention layer.
 
-An attention layer has an output matrix only if the heads together are not as wide as the model.
+An attention layer has no output matrix if the joined heads are as wide as the model.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ class EncoderBlock(nn.Module):
 
         Args:
             x: ``(batch, length, d)``.
-            hidden: a boolean mask, broadcastable to ``(batch, head, query, key)``; true hides the key.
+            hidden: a mask, broadcastable to ``(batch, head, query, key)``; true hides keys.
         """
         x = self.add_attention(x, self.self_attention(x, hidden=hidden))
         x = step("X'", x, "after self-attention")

@@ -26,9 +26,8 @@ class Equation:
     Attributes:
         symbol: the symbol on the left-hand side.
         latex, text: the complete equation in LaTeX and as plain text.
-        shape: the shape of the value; if the symbol has the index i, the shape of one head's value.
+        shape: the shape of the value, or of one head's value if the symbol has the index i.
         axes: the name of each axis in ``shape``, such as ``token``; ``""`` if unknown.
-        description: a few words about the value.
     """
 
     symbol: str
@@ -56,7 +55,7 @@ class Description:
     """The equations of a module.
 
     Attributes:
-        sizes: a mapping from names to sizes of the module, such as the number of heads.
+        sizes: the sizes of the module by name, such as the number of heads.
         notation: sentences that explain the symbols and signs in the equations.
     """
 
@@ -134,7 +133,7 @@ def shape_text(sizes: Iterable[int], axes: Sequence[str] = ()) -> str:
 
 
 def _columns(rows: Sequence[Sequence[str]], max_width: int) -> list[str]:
-    """Align the cells of each column. A cell wider than ``max_width`` shifts only its own row."""
+    """Align the cells of each column, except cells wider than ``max_width``."""
     widths = [
         max((len(cell) for cell in column if len(cell) <= max_width), default=0)
         for column in zip(*rows, strict=True)
@@ -165,9 +164,9 @@ class Value(Equation):
 
     Attributes:
         axes: the name of each axis of ``values``, such as ``head``; ``""`` if unknown.
-        values: the numbers, without the batch axis. If there is a head axis, it is the first axis.
-        difference: the largest difference between the model's values and the values that numpy
-            computes from the equation; ``None`` if the equation cannot be recomputed.
+        values: the numbers, without the batch axis. A head axis comes first.
+        difference: the largest difference between the model's values and numpy's values; None if
+            the equation cannot be recomputed.
     """
 
     values: Tensor
@@ -192,11 +191,10 @@ class Trace:
     """Every named value of one forward pass.
 
     Attributes:
-        name: the name of the model.
-        caption: one line that describes the input.
+        caption: a one-line description of the input.
         labels: the labels along each named axis, such as ``{"token": ("3", "1", "4")}``.
         inputs: the input tensors.
-        steps: the named results, in the order in which they were computed.
+        steps: the named results, in order of computation.
         output: the return value of the module.
     """
 
@@ -208,7 +206,7 @@ class Trace:
     output: Any
 
     def __getitem__(self, symbol: str) -> Tensor:
-        """Return the values of the step or input that has this symbol.
+        """Return the values of a step or input by its symbol.
 
         Raises:
             UnknownNameError: no step or input has this symbol.
@@ -252,10 +250,7 @@ class Trace:
     __repr__ = __str__
 
     def text(self, width: int = 100) -> str:
-        """Return all equations and values as text. Each value is printed below its equation.
-
-        Lines wider than ``width`` are truncated.
-        """
+        """Return all equations and values as text. Lines are truncated to ``width`` characters."""
         lines = [" ".join(filter(None, (self.name, self.caption))), ""]
         for value in (*self.inputs, *self.steps):
             lines += [*self._value_lines(value, width), ""]
@@ -321,7 +316,6 @@ def _number(value: complex) -> str:
 def _table_lines(
     rows: list[list[complex]], row_labels: Sequence[str], column_labels: Sequence[str], width: int
 ) -> Iterator[str]:
-    """Yield the lines of a table; large tables are shown without middle rows and last columns."""
     places = list(range(len(rows)))
     if len(rows) > MAX_TABLE_ROWS:
         del places[MAX_TABLE_ROWS - 4 : -3]

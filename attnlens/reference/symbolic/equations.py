@@ -40,7 +40,7 @@ class PassSymbols:
     """The symbols of a forward pass.
 
     Attributes:
-        steps: the named results, except results that are described as inputs.
+        steps: the named results that have an equation.
         symbols: the symbol of each leaf, by ``id(leaf)``.
         text, latex: the writers for plain text and for LaTeX.
     """
@@ -73,7 +73,7 @@ class PassSymbols:
         return sorted(leaves.values(), key=lambda leaf: leaf.number)
 
     def equation(self, left: Expression) -> Equation:
-        """Return the equation of a step. For an input, ``text`` and ``latex`` are empty."""
+        """Return the equation of a step; ``text`` and ``latex`` are empty for an input."""
         step = left.step
         derived = step is not None and not step.as_input
         return Equation(
@@ -86,9 +86,9 @@ class PassSymbols:
         )
 
     def places(self, expression: Expression) -> list[int]:
-        """Return the indices of the axes that are shown, with the head axis first.
+        """Return the indices of the displayed axes, with the head axis first.
 
-        A head axis of size 1 is not shown. In a batched pass, a batch axis of size 1 is not shown.
+        A head axis of size 1 is not displayed. In a batched pass, neither is the batch axis.
         """
         silent = ("batch", "head") if self.forward_pass.batched else ("head",)
         visible = [
@@ -99,7 +99,7 @@ class PassSymbols:
         return sorted(visible, key=lambda at: expression.axes[at] != "head")
 
     def shape(self, expression: Expression) -> tuple[int, ...]:
-        """Return the sizes of the axes that are shown, except for the head axis."""
+        """Return the sizes of the displayed axes, without the head axis."""
         return tuple(expression.shape[at] for at in self._of_a_head(expression))
 
     def _of_a_head(self, expression: Expression) -> list[int]:
@@ -127,7 +127,7 @@ class PassSymbols:
         return [parameter for _, parameter in sorted(made, key=lambda pair: pair[0])]
 
     def _roles(self) -> dict[str, tuple[int, str]]:
-        """Map each parameter to the index of its first equation and its role in that equation."""
+        """Map each parameter to its first equation's index and its role in the equation."""
         roles: dict[str, tuple[int, str]] = {}
         for at, step in enumerate(self.forward_pass.steps):
             for expression in within(step.expression):
@@ -197,10 +197,9 @@ def _role(expression: Expression, index: int) -> str:
 
 
 def constants_of(leaves: Iterable[Expression]) -> dict[int, Symbol]:
-    """Return a mapping from the ``id`` of each constant to a symbol.
+    """Return a symbol for the ``id`` of each constant, and set the ``name`` of the constant.
 
-    Identical constants share a symbol. A constant whose elements are all equal gets no symbol. The
-    function also sets the ``name`` of each constant that gets a symbol.
+    Identical constants share a symbol. Constants with equal elements are left out.
     """
     symbols: dict[int, Symbol] = {}
     constants: list[tuple[Tensor, Symbol]] = []
@@ -254,7 +253,7 @@ def _heads(operations: Iterable[Expression]) -> Iterator[str]:
 
 
 def _norms(operations: Iterable[Expression], symbols: Mapping[int, Symbol]) -> Iterator[str]:
-    """Yield the definition of each norm; the letter p replaces the label of the parameters."""
+    """Yield the definition of each norm, with the letter p as the label of the parameters."""
     places: dict[str, list[str]] = {}
     for operation in operations:
         if operation.kind in _NORMS:
@@ -295,19 +294,15 @@ def describe(
 
         print(attnlens.describe(model, torch.randn(3, 8)))
 
-    The equations are derived from one run of the module in evaluation mode, so the equations always
-    match the module's code. The left-hand side of each equation is a result that the module names
-    with `attnlens.recording.probe.step`. If the module names no results, the left-hand sides are
-    the outputs of its submodules.
+    The module runs in evaluation mode. Each equation defines a result that the module names with
+    `attnlens.recording.probe.step`, or otherwise the output of a submodule.
 
     Args:
-        module: the module.
         inputs: example arguments of the module; tensors may be inside mappings and lists.
         name: the model's name; by default the name of its class.
         names: the symbols of the input tensors; by default ``x``, or ``x_1``, ``x_2`` and so on.
-        axes: a mapping from an input's symbol or a parameter's name to axis names, such as ``{"x":
-            ("batch", "token")}``.
-        batched: whether the first axis of every input is a batch axis of size 1 (not shown).
+        axes: the axis names by input symbol or parameter name: ``{"x": ("batch", "token")}``.
+        batched: whether every input begins with a batch axis of size 1, which is not displayed.
         by_name: keyword arguments of the module, such as ``input_ids``.
 
     Raises:
@@ -357,12 +352,12 @@ def trace(
 
         print(attnlens.trace(model, torch.randn(3, 8)))
 
-    Each equation is recomputed with numpy from the values on the right-hand side, and the result is
-    compared with the model's result. The other parameters are the same as in `describe`.
+    Numpy recomputes each equation, for comparison with the model's result.
 
     Args:
-        labels: the labels along each named axis, if known.
-        caption: one line that describes the input.
+        module, inputs, name, names, axes, batched, by_name: as in `describe`.
+        labels: the labels along each named axis.
+        caption: a one-line description of the input.
 
     Raises:
         RecordingError: as in `describe`.

@@ -1,8 +1,7 @@
 """The graph of a forward pass, and the definitions of all operations in numpy and LaTeX.
 
-Each equation is recomputed with numpy, and the result is compared with the model's result. An
-operation that is not supported is called *opaque*. An opaque operation is written as the name of
-its torch function. Equations that contain an opaque operation cannot be checked.
+An operation that is not supported is *opaque*: the equation shows the name of the torch function.
+Equations with an opaque operation cannot be recomputed with numpy.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _LEAVES: Final = frozenset({"input", "parameter", "constant", "number"})
 """The kinds of expressions that have no parts."""
 
 Options = Mapping[str, Any]
-"""The settings of an operation, which are the keyword arguments of `Operation.numpy`."""
+"""The keyword arguments of `Operation.numpy`."""
 
 NO_OPTIONS: Final[Options] = MappingProxyType({})
 
@@ -44,9 +43,9 @@ class Expression:
         heads: the number of heads along the axis ``"head"``; 0 if there is no such axis.
         symbol: the LaTeX symbol of a leaf, without dollar signs.
         name: the path of a parameter, or the description of a constant.
-        value: a copy of the tensor of a leaf or an opaque expression; None for other operations.
-        number: the position of the expression in the order of computation.
-        step: the step whose right-hand side is this expression, or None.
+        value: a copy of the tensor if the expression is a leaf or opaque; otherwise None.
+        number: the expression's position in the order of computation.
+        step: the step that this expression defines, or None.
     """
 
     kind: str
@@ -71,11 +70,10 @@ class Step:
     """A named intermediate result, with a copy of its value.
 
     Attributes:
-        symbol: the symbol given by the model, in LaTeX without dollar signs.
+        symbol: the model's LaTeX symbol, without dollar signs.
         path: the path of the module that named the result; ``""`` for the model itself.
         as_input: whether the step is described as an input, without an equation.
-        label: a text that distinguishes the step from other steps with the same symbol; ``""`` if
-            the symbol is unique.
+        label: a text that distinguishes equal symbols; ``""`` for a unique symbol.
     """
 
     symbol: str
@@ -88,10 +86,9 @@ class Step:
 
 
 def within(expression: Expression, *, through_steps: bool = False) -> Iterator[Expression]:
-    """Yield an expression and, recursively, its operands, except for named results.
+    """Yield an expression and its direct and indirect operands.
 
-    If ``through_steps`` is true, named results and their operands are included. The operands of a
-    result that is described as an input are left out.
+    Named results are included only if ``through_steps`` is true, without operands of inputs.
     """
     visited: set[int] = set()
     waiting = [expression]
@@ -108,7 +105,7 @@ def within(expression: Expression, *, through_steps: bool = False) -> Iterator[E
 
 
 def broadcast_axes(parts: tuple[Expression, ...], shape: tuple[int, ...]) -> Axes:
-    """Return the axis names of the result if an element-wise operation is applied to ``parts``."""
+    """Return the axis names of the result of an element-wise operation on ``parts``."""
     axes: list[str | None] = [None] * len(shape)
     for part in parts:
         for back in range(1, len(part.axes) + 1):
@@ -138,7 +135,7 @@ def tensors_in(value: Any) -> Iterator[Tensor]:
 
 
 def memory_of(tensor: Tensor) -> int | None:
-    """Return the address of a tensor's storage (which all views share); ``None`` if unknown."""
+    """Return the address of a tensor's storage, or None if the address is unknown."""
     try:
         return tensor.untyped_storage().data_ptr() or None
     except (NotImplementedError, RuntimeError):
@@ -146,11 +143,7 @@ def memory_of(tensor: Tensor) -> int | None:
 
 
 class Graph:
-    """The expressions of all tensors in a forward pass, built while the pass runs.
-
-    Attributes:
-        steps: the named results, in the order in which they were named.
-    """
+    """The expressions of all tensors in a forward pass, with the named results in order."""
 
     def __init__(self) -> None:
         self.steps: list[Step] = []
@@ -163,19 +156,19 @@ class Graph:
         return id(value) in self._of
 
     def put(self, tensor: Tensor, expression: Expression) -> Expression:
-        """Register a new expression for a tensor, and give the expression a number."""
+        """Register a numbered new expression for a tensor."""
         self._count += 1
         expression.number = self._count
         return self.put_again(tensor, expression)
 
     def put_again(self, tensor: Tensor, expression: Expression) -> Expression:
-        """Register an existing expression for another tensor with the same meaning."""
+        """Register an existing expression for another tensor."""
         self._of[id(tensor)] = expression
         self._alive.append(tensor)
         return expression
 
     def written_into(self, tensor: Tensor) -> None:
-        """Record an in-place change of a tensor and of all tensors that share its memory."""
+        """Record an in-place change of a tensor and its aliases."""
         made, memory = self.of(tensor), memory_of(tensor)
         aliases = {id(alias): alias for alias in self._alive if alias is not tensor}
         for alias in aliases.values():
@@ -246,7 +239,7 @@ class Graph:
 
 
 _NUMPY_WORDS: Final = {"dim": "axis", "keepdim": "keepdims", "other": "x2"}
-"""Maps argument names of torch to the corresponding numpy names, which torch also accepts."""
+"""Torch argument names and the numpy names that torch also accepts."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -291,7 +284,7 @@ class Call:
 
 
 Translator = Callable[[Call], Expression | None]
-"""A function that returns the expression of a call, or None if it cannot translate the call."""
+"""A function that returns the expression of a call, or None for an unsupported call."""
 
 
 Array = NDArray[Any]
@@ -306,15 +299,14 @@ class Operation:
 
     Attributes:
         numpy: a function that computes the value from the parts' values and the options.
-        text: a format string with a ``{}`` for each part, or the name of a function. If ``text`` is
-            empty, the kind is the name of the function.
-        needs: for each part, the lowest precedence at which the part is written without
-            parentheses.
+        text: a format string with a ``{}`` for each part, or the name of a function. By default,
+            the kind is the name of the function.
+        needs: the lowest precedence of each part without parentheses.
         holds: the precedence of the formula.
-        latex: the format string in LaTeX. If ``latex`` is empty, ``text`` is used with LaTeX signs.
+        latex: the format string in LaTeX; by default, ``text`` with LaTeX signs.
         meaning: the line of the notation that explains the operation.
         torch: the names of torch functions that take the parts in this order.
-        swapped: the names of torch functions that take the two parts in the opposite order.
+        swapped: the names of torch functions that take two parts in the opposite order.
     """
 
     numpy: Callable[..., Array] | None
@@ -354,7 +346,7 @@ def norm(
 
 
 def item(x: Array, *places: Array, index: tuple[Any, ...]) -> Array:
-    """Return ``x[index]``. Each string in ``index`` stands for the next array in ``places``."""
+    """Return ``x[index]``; the next array in ``places`` replaces each string in ``index``."""
     rest = [
         position.astype(np.int64) if position.dtype.kind == "f" else position for position in places
     ]
@@ -510,7 +502,7 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
     "moved": Operation(lambda x, places: x.reshape(-1)[places]),
     "reshape": Operation(np.reshape),
 }
-"""Maps each kind to its operation, in the order of the explanations in the notation."""
+"""The operations by kind. The notation explains operations in this order."""
 
 LAYOUT: Final = frozenset({"same", "as_number", "moved", "reshape"})
 """Operations that equations do not show."""
@@ -530,9 +522,9 @@ def as_array(value: Tensor) -> Array:
 
 
 def evaluate(expression: Expression) -> Array:
-    """Recompute the value of a right-hand side with numpy.
+    """Recompute a right-hand side with numpy.
 
-    For named results and opaque operations in the expression, the model's values are used.
+    The values of named results and opaque operations come from the model.
     """
     values: dict[int, Array] = {}
     waiting = [expression]
@@ -560,7 +552,7 @@ def evaluate(expression: Expression) -> Array:
 def difference(step: Step) -> float | None:
     """Return the largest difference between the model's value and the recomputed value.
 
-    Return ``None`` if the step has no equation, or if its equation has an opaque operation.
+    The result is None without an equation, and for an equation with an opaque operation.
     """
     if step.as_input or any(part.kind == "opaque" for part in within(step.expression)):
         return None

@@ -1,7 +1,4 @@
-"""Run a module once without changing it, and record every torch call as an expression.
-
-Results that the model does not name are named after the submodules that return them.
-"""
+"""Run a module once, and record every torch call as an expression."""
 
 from __future__ import annotations
 
@@ -41,10 +38,10 @@ from attnlens.reference.symbolic.torch_calls import (
 )
 
 _MAX_INLINED_OPERATIONS: Final = 10
-"""A submodule with at most this many operations can be written in one equation."""
+"""The maximum number of operations of a submodule without its own equation."""
 
 _MIN_REPEATED_OPERATIONS: Final = 4
-"""An expression with at least this many operations gets a name if it is used more than once."""
+"""Repeated expressions with at least this many operations get a name."""
 
 
 class ModuleHooks:
@@ -106,7 +103,7 @@ class ModuleHooks:
 
 
 def name_outputs(graph: Graph, output: Any) -> None:
-    """Give a name to each output of the model that has no name yet."""
+    """Give names to the unnamed outputs of the model."""
     unnamed: dict[int, Tensor] = {}
     for tensor in tensors_in(output):
         expression = graph.of(tensor) if graph.knows(tensor) else None
@@ -144,7 +141,7 @@ def name_by_modules(graph: Graph, modules: ModuleHooks) -> None:
 
 
 def name_repeated(graph: Graph) -> None:
-    """Give names (``u_1``, ``u_2`` and so on) to long expressions that are used more than once."""
+    """Give names (``u_1``, ``u_2`` and so on) to long repeated expressions."""
     uses: dict[int, list[Expression]] = {}
     for step in graph.steps:
         if step.as_input:
@@ -167,7 +164,7 @@ def name_repeated(graph: Graph) -> None:
 
 
 def operation_count(expression: Expression) -> int:
-    """Return the number of operations that are written in the formula of an expression."""
+    """Return the number of visible operations in the formula of an expression."""
     return sum(not part.is_leaf and part.kind not in LAYOUT for part in within(expression))
 
 
@@ -176,9 +173,9 @@ class ForwardPass:
     """One forward pass of a module.
 
     Attributes:
-        inputs: a mapping from each input's symbol to the input's expression.
-        steps: the named results, in the order in which they were computed.
-        batched: whether the first axis of every input is a batch axis of size 1 (not shown).
+        inputs: the expression of each input, by symbol.
+        steps: the named results, in order of computation.
+        batched: as in `describe`.
     """
 
     module: nn.Module
@@ -258,7 +255,7 @@ class _TorchCalls(TorchFunctionMode):
     def _written_out(
         self, name: str, results: list[Tensor], args: tuple[Any, ...], by_name: Options
     ) -> bool:
-        """Record the steps of a fused attention call; return False if this is not possible."""
+        """Record the steps of a fused attention call; return False for an unsupported call."""
         graph, before = self._graph, len(self._graph.steps)
 
         def say(symbol: str, value: Tensor, description: str) -> Tensor:
@@ -287,10 +284,7 @@ class _TorchCalls(TorchFunctionMode):
 
 @contextmanager
 def _step_by_step(module: nn.Module) -> Iterator[None]:
-    """Turn off training mode, gradients and torch's fast path; restore all three afterwards.
-
-    The fast path computes a whole layer in one call, which would hide its steps.
-    """
+    """Turn off training mode, gradients and torch's fast path, which hides the steps of a layer."""
     before = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(False)
     training = [submodule for submodule in module.modules() if submodule.training]
@@ -314,10 +308,7 @@ def run(
     axes: Mapping[str, Axes] | None = None,
     batched: bool = False,
 ) -> ForwardPass:
-    """Run the module once, in evaluation mode and without gradients.
-
-    The arguments and errors are the same as in `describe`.
-    """
+    """Run the module once, in evaluation mode; arguments and errors are as in `describe`."""
     kind = type(module).__name__
     module_given(module, "describe or trace")
     graph, known_axes = Graph(), dict(axes or {})

@@ -77,7 +77,6 @@ def _plain(raw: str) -> str:
 
 
 def _plain_command(match: re.Match[str]) -> str:
-    """Return a LaTeX command as text: a Greek letter, a name, or ``""`` for accents and fonts."""
     name = match[1]
     if name in ("hat", "tilde", "mathrm", "text"):
         return ""
@@ -89,14 +88,13 @@ def _plain_command(match: re.Match[str]) -> str:
 
 
 _MAX_LABEL_PARTS: Final = 3
-"""The maximum number of path parts in a label. If a label needs more, it is the whole path."""
+"""The maximum number of path parts in a label; a longer label is the whole path."""
 
 
 def labels(paths: Iterable[str]) -> dict[str, str]:
     """Return a label for each path: the fewest parts that distinguish the path from the others.
 
-    ``decoder.self_attention`` and ``decoder.cross_attention`` become ``self_attention`` and
-    ``cross_attention``; ``layers.0.norm`` and ``layers.1.norm`` become ``0`` and ``1``.
+    The labels of ``layers.0.norm`` and ``layers.1.norm`` are ``0`` and ``1``.
     """
     ways = {
         path: [
@@ -117,7 +115,7 @@ def labels(paths: Iterable[str]) -> dict[str, str]:
 
 
 def label_steps(steps: Iterable[Step]) -> None:
-    """Distinguish steps with the same symbol by a label: a module path, a call number, or both."""
+    """Label steps with the same symbol by module path, by call number, or by both."""
     by_symbol: dict[str, list[Step]] = {}
     for step in steps:
         by_symbol.setdefault(step.symbol, []).append(step)
@@ -135,7 +133,7 @@ def parameter_symbols(module: nn.Module, pieces: Iterable[Expression]) -> dict[s
     """Return the symbols of all parameters and buffers, by name.
 
     Args:
-        pieces: parts of packed parameters. Each part has its own symbol and is called ``NAME[n]``.
+        pieces: parts of packed parameters, which have names such as ``NAME[n]``.
     """
     raw: dict[str, str] = {}
     owner: dict[str, str] = {}
@@ -201,7 +199,7 @@ _SIGNS: Final[Mapping[str, str]] = {
 }
 
 _MAX_PARTS: Final = 4
-"""The maximum number of arguments to show. In longer lists, the middle arguments are left out."""
+"""The maximum number of displayed arguments; longer lists lose the middle arguments."""
 
 
 @dataclass(slots=True)
@@ -209,9 +207,8 @@ class Writer:
     """Writes expressions as LaTeX or as plain text.
 
     Attributes:
-        latex: whether to write LaTeX.
         symbol_of: the symbol of each leaf, by ``id(leaf)``.
-        batched: whether the first axis is a batch axis; batch axes are not shown.
+        batched: whether the first axis is a batch axis, which is not displayed.
     """
 
     latex: bool
@@ -257,12 +254,10 @@ class Writer:
         return (latex or self._signs(form.text)).format(*written)
 
     def _held(self, expression: Expression, strength: int) -> str:
-        """Write an expression, in parentheses if its precedence is below ``strength``."""
         written, holds = self.write(expression)
         return written if holds >= strength else self._form("parentheses", written)
 
     def _signs(self, text: str) -> str:
-        """Return the text, with LaTeX commands instead of signs if ``self.latex`` is true."""
         for sign, latex in _SIGNS.items() if self.latex else ():
             text = text.replace(sign, latex)
         return text
@@ -321,7 +316,7 @@ class Writer:
         return f"{self._held(first, ATOM)}{between}{self._held(second, PRODUCT)}", PRODUCT
 
     def _inverse(self, value: float) -> str:
-        """Write ``1 / value`` if it is an integer or the root of an integer, else return ``""``."""
+        """Write ``1 / value`` as an integer or the root of an integer, or else return ``""``."""
         if not 0 < value < 1:
             return ""
         if root := root_of(1 / value):
@@ -408,7 +403,7 @@ class Writer:
         return self._call(name, [self.write(expression.parts[0])[0], *limits]), ATOM
 
     def _over_axis(self, expression: Expression) -> Formula:
-        """Write a function along an axis. The axis is not written if it is the last axis."""
+        """Write a function along an axis; the last axis is not named."""
         (x,) = expression.parts
         places, axes = reduced_axes(expression), list[str]()
         lead = 1 if self.batched and x.axes and x.axes[0] == "batch" else 0
@@ -441,13 +436,13 @@ def reduced_axes(expression: Expression) -> list[int] | None:
 
 
 def over_another_axis(expression: Expression) -> bool:
-    """Return False for an operation along the last axis or along all axes, otherwise True."""
+    """Return whether an operation has an axis argument that is not the last axis."""
     places = reduced_axes(expression)
     return places is not None and places != [len(expression.parts[0].shape) - 1]
 
 
 def only_number(value: Tensor) -> float | None:
-    """Return the value of a constant if all its elements are equal, otherwise ``None``."""
+    """Return the only value of a constant, or None for a constant with several values."""
     if not value.numel():
         return None
     first = value.flatten()[0]
@@ -455,7 +450,7 @@ def only_number(value: Tensor) -> float | None:
 
 
 def is_nothing(expression: Expression) -> bool:
-    """Return whether an expression is always zero. Sums are shown without zero terms."""
+    """Return whether an expression is always zero."""
     if expression.step is not None:
         return False
     if expression.kind in ("matmul", "multiply"):
@@ -476,7 +471,7 @@ def _plain_number(expression: Expression) -> float | None:
 
 
 def root_of(value: float) -> int | None:
-    """Return n if ``value`` is the irrational square root of an integer n, otherwise ``None``."""
+    """Return n if ``value`` is the irrational square root of an integer n, or else None."""
     if not 1 < value < 1e4 or float(value).is_integer():
         return None
     square = value * value

@@ -1,8 +1,6 @@
 """Translate calls of torch functions into operations of the graph.
 
-A call that only rearranges numbers is repeated on a tensor of positions, to find out where each
-number moves. A fused attention call is written out step by step, and the result of the steps is
-compared with the result of the call.
+Fused attention calls are written out step by step, and the results are compared.
 """
 
 from __future__ import annotations
@@ -53,10 +51,9 @@ def same(call: Call) -> Expression | None:
 
 
 def _places(shape: tuple[int, ...]) -> Tensor:
-    """Return a tensor of the given shape, which contains the position of each element.
+    """Return a tensor of element positions, with a different stride for each axis.
 
-    The result has a different stride for each axis, including axes of size 1. Each axis of a view
-    can therefore be identified by the axis's stride.
+    The strides identify the axes of a view, including axes of size 1.
     """
     count = math.prod(shape)
     strides = torch.empty(shape, device="meta").stride()
@@ -72,7 +69,7 @@ def _alike(first: Tensor, second: Tensor) -> bool:
 
 
 def _axes_of(x: Expression, before: Tensor, after: Tensor) -> Axes:
-    """Return the axis names of a view. Axes are matched by size and stride."""
+    """Return the axis names of a view, by size and stride."""
     left = dict(enumerate(zip(before.shape, before.stride(), strict=True)))
     axes: list[str | None] = []
     # Start with the last axis: a new axis of size 1 may have the stride of the axis after it.
@@ -126,7 +123,7 @@ def _reshape(call: Call) -> Expression | None:
 
 
 def _heads_brought_back(x: Expression) -> bool:
-    """Return whether the head axis was moved behind the token axis so that heads can be joined."""
+    """Return whether the head axis was moved behind the token axis."""
     if x.kind != "moved" or len(x.shape) < 3 or not x.parts[0].heads:
         return False
     (inner,) = x.parts
@@ -135,7 +132,7 @@ def _heads_brought_back(x: Expression) -> bool:
 
 
 def _matching(x: Expression, shape: tuple[int, ...]) -> Axes:
-    """Return axis names for a new shape. Unchanged axes at either end keep their names."""
+    """Return axis names for a new shape; unchanged axes at both ends keep their names."""
     axes: list[str | None] = [None] * len(shape)
     both = min(len(shape), len(x.shape))
     for places in (range(both), range(-1, -both - 1, -1)):
@@ -177,11 +174,11 @@ def _copy(call: Call) -> Expression | None:
 
 
 _PARTING: Final = {"chunk": 2, "split": 2, "split_with_sizes": 2, "tensor_split": 2, "unbind": 1}
-"""Maps each function that splits a tensor to the index of the function's axis argument."""
+"""The index of the axis argument of each function that splits a tensor."""
 
 
 def parted(call: Call, name: str, pieces: tuple[Any, ...]) -> bool:
-    """Translate the results of a function in `_PARTING`; return False for any other function."""
+    """Translate the results of a function that splits a tensor, or return False."""
     axis_index = _PARTING.get(name)
     if axis_index is None:
         return False
@@ -228,7 +225,7 @@ def _plain(kind: str, swapped: bool = False) -> Translator:
 
 
 def times(graph: Graph, factor: float, expression: Expression) -> Expression:
-    """Multiply an expression by a factor, such as the torch argument ``alpha`` or ``beta``."""
+    """Multiply an expression by a factor."""
     if factor == 1:
         return expression
     if expression.kind == "number":
@@ -271,10 +268,7 @@ def _product_added(call: Call) -> Expression:
 
 
 def _norm(kind: str, default_eps: float, *names: str) -> Translator:
-    """Return the translator of a norm over the last axes.
-
-    ``names`` are the argument names of the scale (index 2) and of the shift (index 3), if any.
-    """
+    """``names`` are the names of arguments 2 (scale) and 3 (shift)."""
 
     def make(call: Call) -> Expression:
         x, size = call.x, call.argument(1, "normalized_shape")
@@ -354,7 +348,6 @@ def _einsum(call: Call) -> Expression | None:
 
 
 def _einsum_axes(spec: str, parts: tuple[Expression, ...], dimensions: int) -> Axes:
-    """Return the axis names of an einsum result. The letters in ``spec`` identify the axes."""
     if "." in spec:
         return (None,) * dimensions
     inputs, _, output = spec.replace(" ", "").partition("->")
@@ -387,7 +380,7 @@ def _reduction(kind: str) -> Translator:
 
 
 def _concat(call: Call) -> Expression | None:
-    """Translate a concatenation. Empty tensors, such as an unused cache, are left out."""
+    """Translate a concatenation without empty tensors, such as an unused cache."""
     # torch.cat accepts an empty 1-D tensor together with tensors of any shape.
     held = [arg for arg in call.args[0] if arg.numel()] or [
         arg for arg in call.args[0] if arg.dim() == call.result.dim()
@@ -512,10 +505,7 @@ def _attention(
     scale: float | None,
     masks: Iterable[Tensor],
 ) -> tuple[Tensor, Tensor]:
-    """Return the output and the weights.
-
-    A boolean mask hides the keys for which the mask is true. Any other mask is added to the logits.
-    """
+    """Boolean masks are true for hidden keys; other masks are added to the logits."""
     content = query @ key.transpose(-2, -1)
     content = content / math.sqrt(query.shape[-1]) if scale is None else content * scale
     hidden = None
@@ -540,8 +530,7 @@ def multi_head_attention(
 ) -> tuple[Tensor, Tensor] | None:
     """Compute the results of ``F.multi_head_attention_forward`` step by step.
 
-    The weights are not averaged over heads. Return None if the call has options for which no steps
-    are defined.
+    The weights are not averaged over heads. The result is None for unsupported options.
     """
     bound = _SIGNATURE.bind(*args, **kwargs)
     bound.apply_defaults()
