@@ -30,7 +30,7 @@ KIND_SIZE: Final = 3
 
 
 def competition_of(match: Match) -> str:
-    """Return the key of the match's competition, or an empty string if the file names no event."""
+    """Return the key of the match's competition, or an empty string if it is unknown."""
     event = event_of(match)
     if match.team_type != "international" and " tour of " not in event:
         return event
@@ -98,8 +98,7 @@ _SUPER_OVER_BALLS: Final = 6
 def powerplay_share(balls_per_over: int) -> float:
     """Return the powerplay's share of an innings: 0.25 in The Hundred, otherwise 0.3.
 
-    Reference: clause 28 of the playing conditions of T20 Internationals (ICC) and The Hundred
-    (ECB).
+    Reference: clause 28 of the playing conditions of T20Is (ICC) and of The Hundred (ECB).
     """
     return 0.25 if balls_per_over == BALLS_PER_OVER_OF_THE_HUNDRED else 0.3
 

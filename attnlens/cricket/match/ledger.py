@@ -102,7 +102,7 @@ class Progress:
         bowled: the length of the innings so far: ``15.3 overs``, or ``78 balls`` in The Hundred.
         left: the number of legal balls left; ``None`` if there is no limit.
         required: the runs needed to win; ``None`` if the innings has no target.
-        required_rate: the runs required per over; ``None`` without a target or a ball left.
+        required_rate: the runs required per over; ``None`` if there is no target or no ball left.
         run_rate: the runs scored per over; ``None`` before the first legal ball.
         over_name: the unit of the rates, ``an over`` or ``per five balls``.
     """
@@ -424,9 +424,9 @@ class DerivedResult:
 def derived_result(match: Match) -> DerivedResult | None:
     """Return the result that follows from the balls, or ``None`` if they do not decide the match.
 
-    The balls do not decide the match in these cases: the match does not consist of one innings of
-    each side; the number of overs is unlimited; the target was set during the chase; the file
-    states a method such as D/L but no target; the chase ended early, below the target.
+    The result is ``None`` unless each side has one innings of limited length. The result is also
+    ``None`` in these cases: the target was set during the chase; the file states a method such as
+    D/L but no target; the chase ended early, below the target.
     """
     main = [innings for innings in match.innings if not innings.super_over]
     if len(main) != 2 or main[0].batting_team == main[1].batting_team or not main[1].deliveries:
@@ -634,7 +634,7 @@ def scorebook(innings: Innings) -> Iterator[ScorebookEntry]:
 
 
 def balls_bowled(innings: Innings, bowler: Player, before: int | None = None) -> int:
-    """Return the number of a bowler's legal balls, in all or before the index ``before``."""
+    """Return the number of legal balls by a bowler. ``before``: the index at which to stop."""
     balls = innings.deliveries if before is None else innings.deliveries[: before - 1]
     return sum(ball.is_legal and ball.bowler.key == bowler.key for ball in balls)
 

@@ -373,9 +373,7 @@ class Innings:
 
     @property
     def overs_display(self) -> str:
-        """Overs as on a scorecard: ``"19.4"``. A finished over counts as one over, even if
-        miscounted.
-        """
+        """Overs as on a scorecard: ``"19.4"``. A finished over counts as one, miscounted or not."""
         if not self.deliveries:
             return "0.0"
         last_over = self.deliveries[-1].over

@@ -1,6 +1,6 @@
 """Find a player or a ball by name, including the ball that will be bowled next.
 
-A ball is identified by its innings and its position. Positions start at 1, and count wides and
+A ball is identified by its innings and its position. Positions start at 1 and include wides and
 no-balls.
 """
 
@@ -65,7 +65,7 @@ def find_ball(match: Match, ball: str | int, innings: int | None = None) -> Ball
             last ball. ``next`` means the ball after the last ball. ``7.4`` is a label in the file,
             as text. ``legal:47`` and ``legal:7.4`` count only legal balls, as on television. The
             prefix ``2:`` selects innings 2.
-        innings: the innings, if the name has no prefix; the default is `default_innings`.
+        innings: the innings, if the name has no prefix. By default, see `default_innings`.
 
     Raises:
         BallNotFoundError: the ball or innings is missing, or the name is invalid or ambiguous.
@@ -301,7 +301,7 @@ def with_next_ball(
 
     Args:
         number: the innings, counted from 1.
-        batter, bowler: a new batter and the bowler of a new over are required.
+        batter, bowler: required only for a new batter, and for the bowler of a new over.
 
     Raises:
         BallNotFoundError: the innings is over, or the match does not have this innings.

@@ -290,8 +290,7 @@ class Case:
     def respelt(self) -> set[str]:
         """Names that are spelled differently in the table of balls and in the ``_info.csv``.
 
-        Example from CSV2: ``A van der Merwe`` in the table, ``Adri van der Merwe`` in the other
-        file.
+        An example from CSV2: ``A van der Merwe`` in the table, ``Adri van der Merwe`` elsewhere.
         """
         registry = self.stated.registry
         if self.stated.exact or not registry or not self.squads:

@@ -47,7 +47,7 @@ _FIRST_DAYS: Final = {
 
 _SEASON = re.compile(r"([0-9]{4})(?:/([0-9]{2,4}))?")
 _SEASON_MONTHS = {False: range(1, 13), True: range(7, 20)}
-"""The months of a season, from January of the first year. The key is true for two years."""
+"""Months from January of the season's first year. The key is true for a season of two years."""
 
 _MIN_OVERS = 3
 """If the innings have fewer complete overs, the length of an over is not inferred."""

@@ -87,14 +87,14 @@ def read_matches(
 
     Files are read in the order of their names. README files, ``_info.csv`` files and tables of
     results are ignored. ``all_matches.csv`` is ignored if its folder also holds one file per match.
-    Other files without matches are ignored unless their extension is ``.json`` or ``.csv``.
+    A file of an unknown format is ignored unless its extension is ``.json`` or ``.csv``.
 
     Args:
         on_error: ``stop`` raises at the first match that cannot be read; ``skip`` continues.
         skipped: a list to which ``skip`` adds one error for each match or file that cannot be read.
 
     Raises:
-        MatchFileError: the source cannot be opened; with ``stop``, also an unreadable match.
+        MatchFileError: the source cannot be opened, or (with ``stop``) a match cannot be read.
         InputError: ``on_error`` is neither ``stop`` nor ``skip``.
     """
     if on_error not in ("stop", "skip"):
@@ -361,7 +361,7 @@ class Growing:
     def poll(self) -> News | None:
         """Return the new state and the new balls, or ``None`` if nothing new can be read.
 
-        A later call reads a last line that has no line break yet. After a failed reading, the file
+        A last line without a line break is left for a later call. After a failed reading, the file
         is read again when it has changed or settled.
         """
         time_now, signature = self._clock(), _signature(self.source)

@@ -46,7 +46,7 @@ _delivery: Callable[[tuple[Any, ...]], Delivery] = partial(tuple.__new__, Delive
 
 
 class People(dict[str, Player]):
-    """A dictionary that creates the player of each name. A key that is no name raises `TypeError`."""
+    """Maps each name to a player. A key that is not a name raises `TypeError`."""
 
     def __init__(self, registry: Mapping[str, str]) -> None:
         super().__init__()
@@ -124,8 +124,7 @@ class InningsDraft:
             over: the over in the file, counted from 0.
             runs_batter, runs_extras: each from 0 to `MAX_RUNS_A_BALL`.
             extras: the runs of each kind, with the sum ``runs_extras``; zeros are allowed.
-            label, actual_delivery: the values in the file. Values that break the rules are
-                oddities.
+            label, actual_delivery: values in the file. Unexpected values are noted as oddities.
         """
         if over != self._over:
             self._over, self._in_over, self.legal_in_over = over, 0, 0
@@ -241,7 +240,7 @@ _MAX_LIMITED_OVERS = 60
 
 @dataclass
 class MatchDraft:
-    """A match that is being read. An empty value or ``None`` means that the format lacks the fact."""
+    """A match that is being read. An empty value or ``None`` means that the fact is missing."""
 
     match_id: str
     source: str

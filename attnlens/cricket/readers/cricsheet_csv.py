@@ -474,9 +474,7 @@ class Csv2Reader:
             return day_comes_first((first, *dict.fromkeys(dates)))
 
     def _info_of(self, match_id: str, notes: list[str]) -> InfoRows | None:
-        """Return the info rows from the ``_info.csv`` that is named after the table or the match
-        id.
-        """
+        """Return the info rows of the ``_info.csv`` named after the table or the match id."""
         info = self._info
         if info is not None:
             if info.match_id in (None, match_id):

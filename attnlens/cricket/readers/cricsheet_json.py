@@ -1,4 +1,4 @@
-"""Read Cricsheet JSON 1.x, and convert the info rows of Cricsheet's CSV to JSON.
+"""Read Cricsheet JSON 1.x, and convert the info rows of Cricsheet's CSV to the same structure.
 
 Source: https://cricsheet.org/format/json/ (1.1.0). Version 1.2.0 adds ``actual_delivery``.
 """

@@ -187,7 +187,7 @@ def _teams_of(result: Row) -> list[str]:
 
 
 def _facts_of(result: Row, teams: Sequence[str]) -> dict[str, Any]:
-    """Return the `MatchDraft` fields in a row of results. Team names are spelled as in ``teams``."""
+    """Return the `MatchDraft` fields in a row of results, with the team names of ``teams``."""
     spelling = {_team_key(team): team for team in teams}
     names = ("team1", "team2", "toss_winner", "winner")
     row = result | {name: spelling.get(_team_key(result[name]), result[name]) for name in names}

@@ -60,8 +60,7 @@ def plain_match(path: str, report: Report) -> Any:
 def to_plain(value: Any) -> Any:
     """Convert a match, or any value inside a match, to JSON values.
 
-    A tuple becomes a list. A list, dictionary, date or data class becomes ``{class name:
-    content}``.
+    A tuple becomes a list. Other containers and dates become an object with the class name as key.
     """
     kind = type(value).__name__
     if _CLASSES.get(kind) is type(value):
