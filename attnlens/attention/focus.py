@@ -249,7 +249,7 @@ def sink_items(
 ) -> tuple[int, ...]:
     """Return the positions of special tokens, and of keys that are sinks of many heads.
 
-    A key must be a sink in at least a share `_SINK_HEADS` of the heads. The key must also be the
+    A key must be a sink in at least the fraction `_SINK_HEADS` of the heads. The key must also be the
     first item or a separator, which has no letter and no digit in its label.
 
     Args:

@@ -27,7 +27,7 @@ from attnlens.cricket.match.match import (
 from attnlens.files import Json
 
 MAX_RUNS_OFF_THE_BAT: Final = 7
-"""More runs off the bat on one ball raise a doubt. Eight runs are possible, but rare."""
+"""A ball with more runs off the bat raises a doubt. Eight runs are possible, but rare."""
 
 RAIN_RULES: Final = frozenset({"D/L", "VJD"})
 """The values of ``outcome.method`` that name a rule for setting a new target."""

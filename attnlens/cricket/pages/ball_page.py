@@ -102,7 +102,7 @@ _HEAD_WORDS: Final = "Head rows: name, and share of the past balls' effect."
 _NAME_COLUMNS = 16
 _HEADER_LINES: Final = 3
 _MIN_WIDE_BALLS: Final = 24
-"""Cells are two columns wide if this many balls fit."""
+"""Each cell has two columns if at least this many balls, or all balls, then fit on a line."""
 
 _MAX_ATTENDED: Final = 2
 _MIN_EFFECT_POINTS: Final = 0.2

@@ -3,7 +3,7 @@
 The method is a Kalman filter over innings totals (Kalman 1960, "A new approach to linear filtering
 and prediction problems"). A total in `FULL_BALLS` balls is modelled as level + attack - defence +
 noise. The level is the sum of a term for the kind of cricket, a term for the competition and a term
-for the ground. Attack belongs to the batting side, and defence to the bowling side.
+for the ground. Attack is a side's strength in batting, and defence its strength in bowling.
 """
 
 from __future__ import annotations

@@ -440,7 +440,7 @@ class MultiScaleTemporalEncoder(nn.Module):
                 ``whole`` sees past balls.
             place_known: a mask with shape ``(batch, query)``. Where the mask is false, the query's
                 position is hidden.
-            summaries: shared over summaries, shape ``(batch, over, hidden_dim)``; computed if
+            summaries: summaries of overs to reuse, shape ``(batch, over, hidden_dim)``; computed if
                 missing.
 
         Returns:
