@@ -69,5 +69,6 @@ def test_files_that_are_none(attnlens_here: Here, tmp_path: Path) -> None:
     for path in (file, tmp_path / "missing"):
         assert path.name in attnlens_here.refused("record", "--from-qk", path, "--out", "out")
     assert "give PATH, or --from-qk FILE" in attnlens_here.refused("record", "--out", "out")
-    assert "leave out PATH" in attnlens_here.refused("record", "m:f", "--from-qk", file, "--out", "out")
+    both = ("record", "m:f", "--from-qk", file, "--out", "out")
+    assert "leave out PATH" in attnlens_here.refused(*both)
     assert not (tmp_path / "out").exists()

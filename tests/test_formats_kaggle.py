@@ -179,8 +179,7 @@ def test_results_beside_it_are_joined_by_id_and_sides(tmp_path: Path) -> None:
     match = read_match(path)
     assert match.outcome == {}
     assert (
-        "in the table of results, match 8 is Greens v Red; the result was not used"
-        in match.notes
+        "in the table of results, match 8 is Greens v Red; the result was not used" in match.notes
     )
     assert problem(tmp_path / "matches.csv") == (
         "matches.csv: this table contains only the results; the balls are in the deliveries file "

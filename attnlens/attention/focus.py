@@ -249,8 +249,8 @@ def sink_items(
 ) -> tuple[int, ...]:
     """Return the positions of special tokens, and of keys that are sinks of many heads.
 
-    A key must be a sink in at least the fraction `_SINK_HEADS` of the heads. The key must also be the
-    first item or a separator, which has no letter and no digit in its label.
+    A key must be a sink in at least the fraction `_SINK_HEADS` of the heads. The key must also be
+    the first item or a separator, which has no letter and no digit in its label.
 
     Args:
         attention: the weights of each site, ``(batch, head, query, key)``, with the same keys.
