@@ -352,10 +352,10 @@ def trace(
 
         print(attnlens.trace(model, torch.randn(3, 8)))
 
-    Numpy recomputes each equation, for comparison with the model's result.
+    Numpy recomputes each equation, for comparison with the model's result. The arguments that are not
+    listed here are those of `describe`.
 
     Args:
-        module, inputs, name, names, axes, batched, by_name: as in `describe`.
         labels: the labels along each named axis.
         caption: a one-line description of the input.
 
