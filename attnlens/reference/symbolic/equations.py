@@ -352,8 +352,8 @@ def trace(
 
         print(attnlens.trace(model, torch.randn(3, 8)))
 
-    Numpy recomputes each equation, for comparison with the model's result. The arguments that are not
-    listed here are those of `describe`.
+    Numpy recomputes each equation, for comparison with the model's result. The other arguments are
+    those of `describe`.
 
     Args:
         labels: the labels along each named axis.
