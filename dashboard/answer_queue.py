@@ -24,7 +24,7 @@ from .library import BusyError, Data
 Result = TypeVar("Result")
 
 FIRST, ON_DEMAND, LONG, AHEAD = range(4)
-"""Urgencies, the highest first. ``LONG`` jobs pause for urgent jobs. ``AHEAD`` jobs prefetch."""
+"""Urgencies, the highest first. ``LONG`` jobs pause for more urgent ones; ``AHEAD`` prefetches."""
 MAX_AHEAD: Final = 6
 _MAX_JOBS: Final = 200
 _TIMEOUT_SECONDS: Final = 120.0
@@ -59,7 +59,7 @@ class Job:
 
 
 def never_disconnected() -> bool:
-    """Return False, because the client is still connected."""
+    """Return False, as for a client that never disconnects."""
     return False
 
 
@@ -93,8 +93,8 @@ class AnswerQueue:
             make: a function that computes the answer.
             urgency: ``FIRST``, ``ON_DEMAND``, ``LONG`` or ``AHEAD``. In a ``LONG`` job, ``make``
                 must call `let_others_run` between its steps.
-            disconnected: returns whether the client has disconnected. Waiting jobs without a client
-                are dropped.
+            disconnected: returns whether the client has disconnected. A job that has not started
+                is dropped if no client waits for it.
 
         Raises:
             BusyError: the queue is full, or already contains too many ``AHEAD`` jobs.

@@ -75,8 +75,8 @@ def create_app(
     """Build the dashboard's app.
 
     Args:
-        host: the address to listen on. On a loopback address, requests to other host names are
-            refused.
+        host: the address to listen on. On a loopback address, only requests to a loopback name
+            are accepted.
         public: whether uploads are refused.
     """
     folder, scripts = modules()

@@ -182,7 +182,7 @@ _MAX_SEARCH_CHARACTERS: Final = 160
 def search_hits(
     matches: Matches, people: Callable[[Match], list[Data]], text: str, first: str = ""
 ) -> list[Data]:
-    """Return the players and matches whose descriptions contain all words of ``text``.
+    """Return players and matches whose descriptions contain all words of ``text``, with URLs.
 
     Args:
         first: the key of the match whose results come first.

@@ -99,7 +99,8 @@ def departure(share: Floats, uniform: Floats) -> Floats:
 def columns_replaced(module: nn.Module, columns: slice, value: Tensor) -> Iterator[None]:
     """Replace some columns of a module's input with ``value`` inside the ``with`` block.
 
-    For mean ablation of a head, ``module`` is the output projection.
+    For mean ablation of a head, give the output projection, the head's columns and the head's mean
+    output.
     """
 
     def change(_: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -121,7 +122,7 @@ def keys_hidden(probe: nn.Module, head: int, share: Tensor) -> Iterator[None]:
     Args:
         probe: the module that returns the weights, ``(batch, head, query, key)``.
         share: the fraction of each key's weight to remove, from 0 to 1, ``(batch, query, key)``.
-            Keys after the last column keep their full weight. If no key remains, all weights are 0.
+            Keys after the last column are kept. If a query keeps no key, its weights are 0.
     """
 
     def change(_: nn.Module, __: tuple[Any, ...], weights: Tensor) -> Tensor:

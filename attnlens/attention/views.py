@@ -165,10 +165,11 @@ def maps_data(
         - ``queries`` and ``keys``: the labels.
         - ``maps``: for each batch and head, the labels (``lead``), the largest weight (``top``),
           the columns with a sink (``sinks``), and the largest weight outside sinks (``rest``).
-        - ``packed``: all maps column by column, compressed with zlib. A cell has one byte, or two
-          if ``levels`` is above 255. A zero byte is added to an odd number of bytes. All lower
-          bounds and then all upper bounds of the rows' entropies follow. A bound has two bytes, in
-          units of 1/`_ENTROPY_STEPS` nats. `_NO_ENTROPY` marks a row of zeros.
+        - ``packed``: the maps one after another, compressed with zlib. A map has its cells column
+          by column, with one byte per cell, or two if ``levels`` is above 255. A zero byte is added
+          to an odd number of bytes. The lower and then the upper entropy bounds of the map's rows
+          follow, with two bytes each, in units of 1/`_ENTROPY_STEPS` nats. `_NO_ENTROPY` marks a
+          row of zeros.
 
     Raises:
         InputError: the maps do not fit on a page, even at their smallest size.

@@ -100,9 +100,9 @@ def ablate(
         loss: a function that maps the output for one input to a tensor with one element. None: the
             model's own loss for inputs with ``labels``. Without ``labels``, the loss is the mean
             next-token cross-entropy in nats, without padding. For a masked language model, the loss
-            is the mean cross-entropy of the masked tokens. In a text without mask tokens, every
+            is the mean cross-entropy of the masked tokens. If its text has no mask token, every
             seventh token is masked.
-        heads: ``"each"``, or names such as ``["L16H0"]``; compared with up to 20 random heads.
+        heads: ``"each"``, or names such as ``["L16H0"]``. Controls are up to 20 random other heads.
         how: ``"zero"``: the head's weights become 0. ``"mean"``: the head attends evenly to all
             visible keys.
         seed: the random seed.
@@ -225,7 +225,7 @@ def _mean_of_others(random: Floats, names: Sequence[str], name: str) -> Floats |
 
 
 def _p(more: Floats, generator: np.random.Generator) -> float | None:
-    """One-sided sign-flip test of the mean (Fisher 1935, "The Design of Experiments", 21)."""
+    """One-sided sign-flip test of the mean (Fisher 1935, "The Design of Experiments", s. 21)."""
     count = len(more)
     if count < 2:
         return None

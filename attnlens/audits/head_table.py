@@ -49,8 +49,8 @@ class HeadRow:
         entropy: the mean entropy of the attention weights, in nats.
         relation: the relation (previous, duplicate or induction) with the largest lift.
         lift: the share of attention to ``relation``, divided by the share under uniform attention.
-        importance: gradient times attention, summed over keys except sinks and special tokens. None
-            outside an audit.
+        importance: gradient times attention, summed over keys except sinks, special tokens, padding
+            and the answer's position. None outside an audit.
         p: the p-value for hiding the head's most attended items from the whole model. None outside
             an audit, and for several inputs.
     """

@@ -130,8 +130,8 @@ class AuditInput:
                 for hidden items.
 
         Yields:
-            an output, and a mask ``(copy, item)`` that is false for padding and for items hidden
-            from all heads.
+            for each batch of copies, an output, and a mask ``(copy, item)`` that is false for
+            padding and for items hidden from all heads.
         """
         first = next(iter(hide.values()))
         items = first.shape[-1]

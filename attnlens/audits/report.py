@@ -58,7 +58,7 @@ class TokenEffect:
             are explained, the target is the most likely outcome.
         points: ``after`` minus ``before`` in percentage points.
         nats: the Kullback-Leibler divergence in nats between all probabilities before and after.
-        sink: whether the item is an attention sink.
+        sink: whether claims exclude the item as a sink.
     """
 
     input: int

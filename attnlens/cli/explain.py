@@ -135,7 +135,8 @@ def add_ball_options(parser: Parser, *, nargs: str | None = None) -> None:
         help="the outcome to explain: a code, or a name such as six. Effects and verdicts refer "
         "to the probability of this outcome or, with `all`, to the whole distribution. Default: "
         "the actual outcome if it was a wicket, a four or a six; otherwise an outcome whose "
-        "probability is unusual; otherwise a common outcome such as a dot",
+        "probability is far from usual; otherwise the actual outcome if it was a dot or a single; "
+        "otherwise the most likely common outcome",
     )
     add_shared(parser, "--no-evidence")
 

@@ -21,7 +21,7 @@ _AGAIN_SECONDS: Final = 0.02
 
 
 class Terminated(KeyboardInterrupt):
-    """The process received the signal ``number`` to end."""
+    """The process received a signal to end, which has this ``number``."""
 
     def __init__(self, number: int) -> None:
         super().__init__()

@@ -480,7 +480,7 @@ def explain(
     batter: str | None = None,
     bowler: str | None = None,
 ) -> Explanation:
-    """Explain the model's forecast for one ball, and test claims about the explanation.
+    """Explain the model's forecast for one ball, and test the claims of the explanation.
 
     Args:
         match: a match, or the path of a match file.

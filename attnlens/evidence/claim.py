@@ -187,8 +187,8 @@ class Claim:
         window: the items from which control sets are drawn.
         beyond: columns of `attnlens.evidence.trial.Trial.structure`, such as the distance. The test
             subtracts the influence of these columns from the effects.
-        raises: the outcomes (columns) that the items make more likely; empty if ``text`` names
-            none.
+        raises: the outcomes (columns) that the items make more likely according to ``text``; empty
+            if ``text`` names none.
         lift: the items' mean weight, divided by the mean weight of all items; ``None`` if ``text``
             does not mention attention. The claim is not tested if the lift is below `MIN_LIFT`.
         first: whether the claim is tested first in its family, at the level `FIRST_LEVEL`.
@@ -206,7 +206,7 @@ class Claim:
 
     @property
     def family(self) -> str:
-        """The name of the family; p-values are corrected together within a family."""
+        """The family for the correction of p-values; ``"known"`` without a window."""
         if not self.window:
             return "known"
         return "model" if self.site == MODEL else "head"
@@ -271,8 +271,9 @@ class ClaimTest(Generic[C]):
         full: the probabilities with nothing hidden, ``(outcome,)``.
         probabilities: the probabilities with the claim's items hidden, ``(outcome,)``.
         effect: the effect of hiding the items together, in nats.
-        singles: the effect of hiding each item alone, in the order of ``claim.removed``. The unit
-            is the decrease of the explained outcome's log-odds, or nats if no outcome is explained.
+        singles: the effect of hiding each item alone, in the order of ``claim.removed``: the
+            decrease of the log-odds of ``claim.raises`` or of the explained outcome (positive if
+            the item raises the outcome), or the effect in nats if there is no such outcome.
         share: the head's effect divided by the whole model's effect, from 0 to 1; ``None`` for a
             claim about the model.
         null_effects: the summed effects of the control sets, in nats; empty if not tested.
@@ -287,8 +288,8 @@ class ClaimTest(Generic[C]):
         q: the p-value, corrected for multiple tests in the family.
         outcomes_replaced: the result of a second test, or ``None``. In the second test, expected
             outcomes replace the recorded outcomes of the items.
-        control_probs: the probabilities with each control set hidden, ``(set, outcome)``; ``None``
-            if not requested.
+        control_probs: the probabilities with each of ``control_sets`` hidden, ``(set, outcome)``;
+            ``None`` if not requested.
     """
 
     claim: C

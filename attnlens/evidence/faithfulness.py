@@ -1,7 +1,8 @@
 """Measures of how faithful an attribution is: removal metrics, correlations and controls.
 
 The model is a function ``predict(masks)`` that returns probabilities ``(mask, class)``. A mask is
-true where a part is visible. ``y`` is the log-odds of the explained class.
+true where a part is visible. ``y`` is the log-odds of the class that is most likely when all parts
+are visible.
 
 Each removal metric is computed from log-odds and, in nats, from ``KL(full ‖ remaining parts)``. In
 nats, effects of opposite sign do not cancel each other.

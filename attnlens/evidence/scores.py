@@ -19,7 +19,7 @@ from attnlens.files import Flags, Floats, Integers
 Interval = tuple[float, float]
 
 SMALLEST: Final = 1e-12
-"""The lower limit of probabilities in logarithms."""
+"""The minimum distance of probabilities from 0 and 1 in logarithms."""
 
 _BINS: Final = 15
 _LUCK_DRAWS: Final = 200

@@ -57,10 +57,10 @@ from attnlens.files import Floats
 
 N_CONTROL_SETS: Final = 39
 _TOLERANCE: Final = 1e-6
-"""The tolerance for two results of one input in the same batch."""
+"""The largest allowed difference between two probabilities of one input in the same batch."""
 
 BATCH_TOLERANCE: Final = 0.01
-"""The tolerance for two results of one input in different batches."""
+"""The largest allowed difference between two probabilities of one input in different batches."""
 
 _UNSTEADY: Final = "the model's answer changes from one call to the next"
 _EVAL: Final = "call model.eval() first, so that the model is deterministic"
@@ -88,7 +88,8 @@ class Trial(Generic[C]):
         lowers: whether the claims say that items decrease the outcome's probability. The default is
             an increase.
         items: the noun for items in reasons, such as ``words``.
-        tolerance: the tolerance for two results of one input in the same batch.
+        tolerance: the largest allowed difference between two probabilities of one input in the same
+            batch.
     """
 
     sites: Mapping[str, AblationSite]
@@ -459,7 +460,7 @@ def gather(
     if _repeated([claim.site == MODEL for claim in claims if claim.first]):
         raise InputError(
             "more than one claim has first=True",
-            remedy="set first=True for at most one claim",
+            remedy="set first=True for at most one claim about the model and one about heads",
         )
     trial: Trial[C] = Trial(sites, seed=seed, outcome=outcome, lowers=lowers)
     tests = trial.compare(claims)
@@ -480,7 +481,7 @@ def gather(
 def _check(claim: Claim, sites: Mapping[str, AblationSite], outcomes: range) -> None:
     removed, window = set(claim.removed), set(claim.window)
     lift = {claim.lift} if math.isnan(claim.lift or 0) else set()
-    unknown = "name only items that the model has"
+    unknown = "name only items that the model has, and put hidden items in the window"
     faults: list[tuple[Collection[object], str, str]] = [
         (
             (removed | window) - set(sites[MODEL].items),

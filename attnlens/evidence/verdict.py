@@ -22,7 +22,7 @@ MIN_POINTS: Final = 0.5
 
 MIN_NATS: Final = 0.0005
 MIN_LIFT: Final = 1.25
-"""The smallest `Claim.lift` at which a claim about a head is tested."""
+"""The smallest `Claim.lift` at which a claim is tested."""
 
 MIN_SHARE: Final = 0.1
 """The smallest `ClaimTest.share` at which a claim about a head gets a verdict."""

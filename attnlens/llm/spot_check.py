@@ -39,7 +39,7 @@ Finding = tuple[Answer, str, str | None, str | None]
 
 _MAX_VALUES: Final = 300_000
 _MAX_ROWS, _MAX_LABELS, _MAX_FACTS = 60, 12, 40
-"""Limits on the labels of a name, the rows of a clause, and the labels and numbers of a row."""
+"""`_MAX_ROWS` limits the labels of a name and the rows of a clause. The others limit one row."""
 
 _MAX_PAIRS, _MAX_EQUAL, _MAX_NUMBERS, _MAX_NAME_WORDS = 5000, 500, 60, 6
 """Limits on pairs of numbers, equal facts, numbers in a statement and words in a name."""
@@ -276,8 +276,7 @@ def read_data(source: Any) -> Any:
     """Return plain data. Parse a text as JSON or CSV, and read a list of lists as a table.
 
     Raises:
-        InputError: a text is not JSON or CSV, the data has too many values, or a table has no
-            header.
+        InputError: a text is not JSON or CSV or has too many values, or a table has no header.
     """
     data = _parsed(source) if isinstance(source, str) else source
     if not (isinstance(data, list) and data and all(isinstance(row, list) for row in data)):

@@ -47,7 +47,7 @@ class AttentionRecord:
             k)``. The key with the largest weight comes first. A row may be padded with keys of
             weight 0.
         residual: in a top-k record, the sum of the other weights, shape ``(batch, head, query)``.
-        key_count: in a top-k record, the number of all keys.
+        key_count: in a top-k record, the number of all keys. Labels of the key axis name all keys.
         lazy: in a lazy record, the queries and keys of the call.
         notes: remarks about the recording.
         values: the values, if recorded, shape ``(batch, head, key, width)``.
@@ -113,7 +113,7 @@ class AttentionRecord:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of ``weights``."""
+        """The shape of ``weights``. The weights of a lazy record are not computed."""
         return tuple(self.weights.shape) if self.lazy is None else self.lazy.shape
 
     @property
@@ -165,7 +165,7 @@ class AttentionRecord:
     def labelled(self, **labels: Sequence[str]) -> AttentionRecord:
         """Return a copy of the record with labels on the named axes.
 
-        Give labels for the recorded queries, or for all queries of the call.
+        Labels of queries may be given for the recorded queries or for all queries of the call.
 
         Raises:
             RecordingError: an axis does not exist, or the number of labels is wrong.

@@ -167,7 +167,7 @@ class Block:
             ]
 
     def needs_follower(self) -> bool:
-        """Whether attention outside probes, values or outputs must be observed."""
+        """Whether values, outputs or attention outside probes must be observed."""
         kinds = {type(module) for module in self.sites.modules.values()}
         return self.follows or not all(map(_has_only_probes, kinds))
 

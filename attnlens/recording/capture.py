@@ -29,10 +29,10 @@ from attnlens.recording.lazy import (
 AXES: Final = tuple(Axis(name) for name in ("batch", "head", "query", "key"))
 
 WHOLE_CALL_BYTES: Final = 128 << 20
-"""By default, all weights of a call are recorded if they take at most this many bytes."""
+"""By default, all weights of a fused kernel are recorded if they take at most this many bytes."""
 
 DEFAULT_TOP: Final = 64
-"""The default ``top_k`` of calls that exceed `WHOLE_CALL_BYTES`."""
+"""The default ``top_k`` of fused kernels whose weights exceed `WHOLE_CALL_BYTES`."""
 
 _KEPT_DTYPES: Final = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 

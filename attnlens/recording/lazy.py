@@ -120,7 +120,7 @@ class LazyAttention:
         return out
 
     def content(self, rows: Sequence[int] | None = None) -> Tensor:
-        """Compute scaled query times key, without mask or bias."""
+        """Compute scaled query times key without mask or bias, ``(batch, head, query, key)``."""
         with torch.no_grad(), without_autocast(self.q.device.type):
             return replace(self, mask=None, causal=False).logits(rows)
 
@@ -249,7 +249,7 @@ def _top_of_rows(rows: Tensor, k: int, lse: Tensor | None) -> tuple[Tensor, Tens
 def largest(rows: Tensor, k: int) -> tuple[Tensor, Tensor]:
     """Return the k largest values of every row in decreasing order, and their columns.
 
-    This function is faster than ``torch.topk``. The order of equal values is arbitrary.
+    This function is faster than ``torch.topk``. Among equal values, the choice is arbitrary.
     """
     places = _largest_places(rows, k)
     values, order = torch.sort(rows.gather(1, places), dim=1, descending=True)

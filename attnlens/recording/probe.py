@@ -58,8 +58,8 @@ class AttentionProbe(nn.Module):
 
         Args:
             weights: weights that sum to 1 along the last axis; a row may also be all 0.
-            content: query times key as a part of the logits, in the shape of ``weights``.
-            bias: built-in biases as a part of the logits, in the shape of ``weights``.
+            content: optionally, the logits' part from query times key, in the shape of ``weights``.
+            bias: optionally, the logits' part from built-in biases, in the shape of ``weights``.
         """
         del content, bias  # only the hooks use these
         return weights

@@ -73,8 +73,8 @@ def record(
 
     Args:
         rows: the positions of the queries to record; -1 is the last query.
-        top_k: the number of weights to record in each row. The sum of the other weights is recorded
-            too.
+        top_k: the number of largest weights to record in each row, with the sum of the others. For
+            fused kernels, the whole matrix of weights is never stored.
         lazy: for fused kernels, record queries and keys, from which any row can be computed later.
         include: names or patterns of the sites to record, or a function of a name.
         dtype: the precision of the recorded weights, such as ``torch.float16``.

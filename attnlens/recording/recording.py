@@ -165,8 +165,8 @@ def load_recording(path: str | os.PathLike[str]) -> Recording:
     """Load a saved recording, or open a folder that `record` wrote.
 
     Raises:
-        InputError: the file is missing, damaged, not a recording, or from a later version of
-            attnlens.
+        InputError: the file is missing, damaged, not a recording, or in the format of another
+            version of attnlens.
     """
     if not isinstance(path, str | os.PathLike):
         raise InputError(f"{type(path).__name__} is not a path", remedy=SAVED)

@@ -144,7 +144,7 @@ def read_part(
     ``entries`` is a return value of `write_part`; None: the entries in the file's metadata.
 
     Raises:
-        InputError: the file is missing, is not a recording, is damaged, or has a later format.
+        InputError: the file is missing, is not a recording, is damaged, or has another format.
     """
     from safetensors import safe_open
 
@@ -172,7 +172,7 @@ def read_folder(path: str | os.PathLike[str]) -> list[AttentionRecord]:
     """Read the records of a folder. The data of a tensor are read at the first use.
 
     Raises:
-        InputError: the folder is not a recording, is damaged, or has a later format.
+        InputError: the folder is not a recording, is damaged, or has another format.
     """
     folder = Path(path)
     index = folder / _INDEX

@@ -146,7 +146,7 @@ class Adapter(Protocol):
         """Return the attention weights of one completed call of a module.
 
         Returns:
-            shape ``(batch, head, query, key)`` or ``(batch, query, key)``; None: no attention.
+            a tensor ``(batch, head, query, key)`` or ``(batch, query, key)``; None: no attention.
         """
         ...
 

@@ -231,8 +231,8 @@ def read_rows(model: LoadedModel, text: str) -> ModelInput:
     """Read rows of numbers such as ``1,0,0,1;0,1,0,1``.
 
     Raises:
-        InputError: a number is invalid or not below 1e6, a row has the wrong width, or there are
-            too many rows.
+        InputError: a value is not a number between -1e6 and 1e6, a row has the wrong width, or
+            there are too many rows.
     """
     assert isinstance(model.module, MultiHeadAttention)
     rows = _written(text, model.module.d)

@@ -41,7 +41,7 @@ _AT_ONCE: Final = 256
 
 
 def claimed_words(weights: Floats) -> WordSet:
-    """Return the indices of at most three words that together get half of the attention.
+    """Return the indices of the fewest words with half of the attention, but at most three words.
 
     Args:
         weights: the attention weight of each word, ``(word,)``.
@@ -66,7 +66,7 @@ class WordAblations:
     answer: Tensor
 
     def without(self, way: str, sets: Sequence[WordSet]) -> Floats:
-        """Return the probabilities of the answer tokens, ``(set, token)``.
+        """Return the probabilities of the answer tokens with each set hidden, ``(set, token)``.
 
         Args:
             way: one of `WAYS`.
@@ -255,7 +255,7 @@ class TextExplanation:
     """The answer to a sentence, and tested claims about the answer.
 
     Attributes:
-        evidence: the claims for ``WAYS[0]``, followed by the claims for ``WAYS[1]``.
+        evidence: the claims for ``WAYS[0]``, then for ``WAYS[1]``; empty if nothing was tested.
     """
 
     model: AnsweringModel

@@ -265,7 +265,7 @@ class HeldOutRule:
     ) -> HeldOutRule:
         """Return a rule that holds out at most about the fraction ``new`` of all combinations.
 
-        Each token of a held-out combination occurs in at least two other combinations.
+        Each token of a held-out combination occurs in at least two that are not held out.
         """
         combinations = {pair.target[leading:] for pair in pairs}
         chosen = {tokens for tokens in combinations if _point("combination", tokens) < new}
@@ -550,7 +550,7 @@ def train_text(
 ) -> TextModel:
     """Train a model on the training pairs of ``rule``, and measure its accuracy on the other pairs.
 
-    Training is reproducible on one machine with one version of torch.
+    On one machine with one version of torch, the same pairs and seed give the same weights.
 
     Args:
         report: a function that is called with each line of progress.

@@ -124,7 +124,7 @@ _HEIGHT: Final = 640
 """The height of a page in a notebook, in pixels."""
 
 _NUMBER: Final = re.compile(r"(?<![^.])\d+(?![^.])")
-"""A number between dots in a site's name, such as ``11`` in ``h.11.attn``."""
+"""A part of a site's name that is a number, such as ``11`` in ``h.11.attn``."""
 
 WIDTH: Final = 100
 """The width of printed text in columns."""

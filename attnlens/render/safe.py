@@ -120,7 +120,7 @@ def visible_all(value: Any, longest: int | None = None) -> Any:
 
 
 def on_one_line(text: str) -> str:
-    """Join the lines with single spaces, and replace unprintable characters by ``\\ufffd``."""
+    """Replace white space by single spaces, and unprintable characters by ``\\ufffd``."""
     return "".join(sign if sign.isprintable() else "\ufffd" for sign in " ".join(text.split()))
 
 
@@ -134,7 +134,8 @@ _CONTROLS: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 def cell(value: Any) -> Any:
     """Make a text safe as a CSV cell; other values stay unchanged.
 
-    A formula gets an apostrophe in front. Control characters become ``\\ufffd``.
+    A formula gets an apostrophe in front; a number such as ``-3.6`` does not. Control characters
+    become ``\\ufffd``.
     """
     if not isinstance(value, str):
         return value

@@ -201,7 +201,7 @@ MIN_ALTERNATIVES: Final = 20
 """With fewer alternatives, no p-value is computed."""
 
 _SCOREBOARD_BALLS: Final = 60
-"""The number of previous balls whose scoreboards are alternatives."""
+"""The maximum number of previous balls whose scoreboards are alternatives."""
 
 ONE_GROUND: Final = "not compared with other grounds and teams"
 

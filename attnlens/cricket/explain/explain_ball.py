@@ -180,7 +180,7 @@ def prediction(
     """Build the part of an explanation about the prediction and the actual outcome.
 
     Args:
-        full, baseline, usual: three predictions, each of shape ``(11,)``.
+        full, baseline, usual: the predicted, the baseline and the usual probabilities ``(11,)``.
         calibration: how often similar predictions came true on held-out matches.
         subject: the outcome that the explanation is about.
     """

@@ -153,7 +153,8 @@ def heat_map(
 
     Args:
         bowler, batter: the players of the current ball.
-        effects: the effect of hiding each ball alone, in nats, by the index of the ball.
+        effects: the effect of hiding each ball alone, in nats, by the index of the ball; ``None``
+            if the effects were not measured.
     """
     balls = attention.balls
     kind = types.LongHeatMap if attention.over_weights is not None else types.HeatMap
@@ -640,8 +641,8 @@ def subject_outcome(full: Floats, usual: Floats, actual: str | None) -> Outcome:
     For a ball that was bowled, take the first outcome whose condition is true:
 
     - the actual outcome, if it was a wicket, a four or a six;
-    - the outcome farthest from usual (by ratio, up or down), if the ratio is at least two and the
-      difference is noticeable;
+    - the outcome farthest from usual (by ratio, up or down), among the outcomes with a ratio of at
+      least two and a noticeable difference;
     - the actual outcome, if it was a dot or a single;
     - the most likely outcome among dot, single, four, six and wicket.
 

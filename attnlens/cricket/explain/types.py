@@ -702,8 +702,10 @@ class Evidence(ClaimResult):
             standardised with the mean and the standard deviation for similar balls in other
             innings. For another input, the statistic is the change when this input is hidden.
         statistic_quantiles: the same five percentiles of the test statistics of the control sets.
-        replaced: the second test of a supported claim: the outcomes of the balls are replaced.
-            about: ``happened`` if this second test also supports the claim, and ``played`` if not.
+        replaced: the second test of a supported claim about past balls, in which the outcomes of
+            the balls are replaced.
+        about: ``happened`` if the second test also supports the claim, otherwise ``played``. Null
+            without a second test.
     """
 
     scale: Scale | None

@@ -329,7 +329,7 @@ def measure(
     Args:
         innings: all innings except super overs; the sample depends on the order of the innings.
         balls: the sample size; only balls with at least 36 balls before them are sampled.
-        wide: the sample size for `wider_sample`, or 0 for no wider sample.
+        wide: the sample size for `wider_sample`, of balls with a past ball; 0 for no wider sample.
 
     Raises:
         InputError: no ball has 36 balls before it.

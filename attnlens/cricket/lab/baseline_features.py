@@ -47,8 +47,8 @@ _OF_A_BALL: Final[Mapping[str, Callable[[Delivery], int]]] = {
 def ball_columns(encoded: Sequence[EncodedInnings]) -> BallColumns:
     """Return the columns that describe every ball of the given innings.
 
-    The innings must be in order of date, and must include both innings of each match. Each outcome,
-    such as ``wd``, has a column of flags.
+    The innings must be in order of date. A second innings requires the first innings of the match.
+    Each outcome, such as ``wd``, has a column of flags.
     """
     people, venues, teams, matches = (defaultdict[str, int](count().__next__) for _ in range(4))
     ids: dict[str, str] = {}

@@ -1,7 +1,7 @@
 """Baselines for the predictor: outcome shares, a logistic regression, and boosted trees.
 
 Each baseline is fitted on the predictor's training balls and evaluated on later balls. The
-regression and the trees get running totals, such as a batter's runs, instead of past balls.
+regression and the trees get running totals, such as a batter's runs, and the last three outcomes.
 """
 
 from __future__ import annotations

@@ -210,7 +210,7 @@ def _breakdowns(
         }
 
     def by_name(name_of: Mapping[str, str], min_matches: int) -> Json:
-        """Return the figures of each kind or competition in ``name_of``, which maps match ids.
+        """Return the figures of each kind or competition. ``name_of`` has the name for a match id.
 
         A perfectly calibrated forecast has a calibration error (ECE) above ``ece_by_luck`` in 1 of
         20 cases. ``minus`` is the model's mean log-loss minus the baseline's mean log-loss.

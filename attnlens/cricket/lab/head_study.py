@@ -16,7 +16,8 @@ lower end of the 95% interval over resampled matches.
 If several relations meet the conditions, the relation with the largest departure from uniform
 attention gives the name (`attnlens.attention.heads.departure`).
 
-Some heads see only the balls with one relation. For such a head, only condition 4 is tested.
+Some heads see only the balls with one relation. For such a head, only condition 4 is tested, by
+hiding all these balls. If the condition does not hold, the head has no name.
 
 The importance of a head is measured by mean ablation: the head's output is replaced by the mean
 output over the sample (Zhang & Nanda 2023).

@@ -202,7 +202,8 @@ def point(
 def replacement_effects(model: FullModel, batch: Batch, past: int) -> Floats:
     """Return the effects, in nats, of replacing past outcomes, with shape ``(past,)``.
 
-    For one past ball at a time, the outcome is replaced by the model's forecast for that ball.
+    For one past ball at a time, the outcome is replaced by the outcome probabilities that were
+    expected before that ball (`ExpectedOutcomes`).
     """
     masks = np.concatenate([np.ones((1, past), bool), ~np.eye(past, dtype=bool)])
     full, *replaced = ExpectedOutcomes(model, batch).under_masks(masks)
@@ -278,7 +279,7 @@ class FirstClaim:
     Attributes:
         planted: whether the most attended past ball is planted.
         effect: the divergence, in nats, between the predictions with and without the past ball.
-        claimed: whether the explained outcome's probability changes in the claimed direction.
+        claimed: whether the past ball moves the explained outcome in the claimed direction.
     """
 
     match_id: str

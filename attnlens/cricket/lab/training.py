@@ -162,8 +162,8 @@ class TrainingPlan:
             is for validation.
         validate_until: the last day of the validation matches; by default, the day of the last
             match. If this day equals ``train_until``, there is no validation and no early stopping.
-        sizes: the model sizes that differ from the defaults. `SMALL` has the defaults of the
-            encoder-decoder.
+        sizes: the model sizes that differ from the defaults. The encoder-decoder's defaults are
+            `OverSizes` with the values in `SMALL`.
         teacher: ``boosted_trees``, or ``None`` for no teacher; only the predictor of balls can have
             a teacher.
         head_balls: the sample size for naming the predictor's heads. For effects of hiding a ball,

@@ -137,7 +137,7 @@ def rate_unit(balls_per_over: int) -> str:
 
 
 def phase_before(match: Match, innings: Innings, ball: Delivery) -> Phase | None:
-    """Return the phase of a ball; ``None`` in super overs and innings of more than 120 balls.
+    """Return the phase of a ball; ``None`` in a super over or without a limit of at most 120 balls.
 
     If the file states no powerplay, the first 30% of the innings is the powerplay (25% in The
     Hundred). The death overs are the last quarter.
@@ -528,7 +528,7 @@ def result_sentence(match: Match) -> str | None:
     missing = (
         "the file has no balls",
         "the balls do not show a second innings",
-        "the balls contradict this result",
+        "the balls do not show this result",
     )
     return f"the file says {stated}; {missing[min(batted, 2)]}"
 
@@ -634,7 +634,7 @@ def scorebook(innings: Innings) -> Iterator[ScorebookEntry]:
 
 
 def balls_bowled(innings: Innings, bowler: Player, before: int | None = None) -> int:
-    """Return the number of legal balls by a bowler. ``before``: the index at which to stop."""
+    """Return a bowler's number of legal balls, only before the index ``before`` if it is given."""
     balls = innings.deliveries if before is None else innings.deliveries[: before - 1]
     return sum(ball.is_legal and ball.bowler.key == bowler.key for ball in balls)
 

@@ -333,7 +333,7 @@ class Innings:
         penalty_runs: runs awarded outside any delivery, ``{"pre": 0, "post": 5}``.
         declared: whether the side declared; ``None`` if the format does not record declarations.
         set_later: a target that was set after the chase began: ``{"runs": 44, "balls": 44}``.
-            ``target`` and ``target_balls`` always contain the earlier target.
+            ``target`` and ``target_balls`` are then those of a match without rain.
         powerplays: the powerplays in order; empty if the file has none.
         miscounted: pairs ``(over, legal balls)`` for the overs marked as miscounted in the file.
     """

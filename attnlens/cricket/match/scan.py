@@ -63,7 +63,7 @@ class InningsScan:
         batters: maps each batter's name to the first ball of the batter's last partnership.
         bowlers: maps each bowler's name to the first ball of the bowler's first over.
         cut_short: whether the innings ended before the end of its last over.
-        surplus: the number of legal balls beyond the normal length of each over.
+        surplus: the total number of legal balls beyond the normal length of the overs.
     """
 
     innings: Innings

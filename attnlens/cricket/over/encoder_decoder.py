@@ -208,7 +208,7 @@ def decode(
     """Generate overs token by token; for the inputs, see `OverModel.forward`.
 
     Returns:
-        token numbers, ``(batch * samples, length)``. The samples of one over are in adjacent rows.
+        Token numbers, ``(batch * samples, length)``. The samples of one over are in adjacent rows.
         Each over ends at `END` or after `OverSizes.length` tokens. After `END`, a row contains
         `PAD`.
     """

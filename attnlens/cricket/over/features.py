@@ -97,7 +97,7 @@ def token_words(tokens: Sequence[int], balls: int | None = None) -> list[str]:
 
 
 RATED: Final = ("striker", "venue", "batting_team", "bowling_team", "era", "competition")
-"""The kinds of rating among the inputs. The bowler of the over is unknown."""
+"""The kinds of rating among the inputs. Bowlers are left out: the next bowler is unknown."""
 
 PAST_FEATURES: Final[tuple[str, ...]] = (
     *("innings_used", "ball_of_over", "overs_ago", "runs_batter", "runs_extras", "dot", "four"),
@@ -162,7 +162,10 @@ class OverArrays:
         return len(self.over)
 
     def history(self, row: int, max_balls: int) -> Floats32:
-        """Return the `PAST_FEATURES` of the balls before an over, oldest first, ``(n, 18)``."""
+        """Return `PAST_FEATURES` of the last ``max_balls`` balls before an over, ``(n, 18)``.
+
+        The oldest ball comes first.
+        """
         end = int(self.start[row])
         some = slice(max(0, end - max_balls), end)
         features = self.past_features[some].copy()

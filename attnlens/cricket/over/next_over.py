@@ -263,7 +263,8 @@ class CrossAttention:
         balls: the balls at the remaining positions.
         weights: the attention weights, averaged over the heads, ``(token, position)``.
         by_head: the attention weights of each head, ``(head, token, position)``.
-        effects_nats: each token's change in nats if one ball is hidden, ``(token, ball)``.
+        effects_nats: the change of each token's forecast, in nats, if one ball is hidden,
+            ``(token, ball)``.
     """
 
     tokens: list[str]
@@ -451,7 +452,7 @@ def _read(model: OverModel, batch: OverBatch, inputs: Tensor) -> tuple[Floats, F
 
 
 def single_effects(model: OverModel, batch: OverBatch, inputs: Tensor) -> Floats:
-    """Return each token's change in nats if one past ball is hidden, ``(position, ball)``."""
+    """Return the effect of hiding each past ball alone, in nats, ``(position, ball)``."""
     hidden = torch.eye(batch.history.shape[1], dtype=torch.bool)
     chances = []
     for some in torch.split(torch.cat([torch.zeros_like(hidden[:1]), hidden]), _MAX_ROWS):

@@ -313,8 +313,8 @@ _GROUP_WORDS: Final = {
 def render_match_story(story: MatchStory, *, width: int, color: bool) -> str:
     """Render the story for one screen.
 
-    If the story is too long, the moments with the smallest swings are left out. If the shortest
-    such story is still too long, the groups of inputs are left out first.
+    If the story is too long, the moments with the smallest swings are left out. If the story with
+    the fewest moments is still too long, the groups of inputs below all moments are left out, too.
     """
     text, story = "", shown_story(story)
     moments = max(len(story.turning_points or story.surprises), _MIN_MOMENTS)

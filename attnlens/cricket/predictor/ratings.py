@@ -3,7 +3,7 @@
 The outcome logits of a ball are ``base(scoreboard) + r[striker] + r[bowler] + r[venue] + ...``,
 where ``r`` are the ratings. After each date, one damped Newton step updates the ratings of each
 entity (online empirical Bayes). Let ``G = Σ (y - p)`` and ``F = Σ p(1 - p)`` over the entity's
-balls. The step is ``precision ← 1 / (1 / precision + drift) + F``,
+balls on that date. The step is ``precision ← 1 / (1 / precision + drift) + F``,
 ``r ← r + step · G / precision``.
 """
 
@@ -257,7 +257,7 @@ class Ratings:
     def parts(self, rows: NDArray[np.int64]) -> dict[str, Floats32]:
         """Map each kind of entity to the ratings of each ball, shape ``(n, 11)``.
 
-        The entry ``<kind>_balls`` has the number of rated balls, shape ``(n,)``.
+        The entry ``<kind>_balls`` has the number of balls behind each rating, shape ``(n,)``.
         """
         vectors: dict[str, Floats32] = {}
         for column, kind in enumerate(KINDS):

@@ -230,7 +230,8 @@ class RelationAttention(nn.Module):
             the negative logarithm of the null key's weight. If the logits of n balls are 0, this
             weight is ``1 / (1 + n e^-null)``. Hiding a ball of weight w changes the output by
             ``log(1 - w)``.
-        only: each head's restriction: a relation, a name in `WINDOWS`, or ``None``.
+        only: each head's restriction: a relation, a name in `WINDOWS`, or ``None``. Heads without
+            an entry are not restricted.
     """
 
     def __init__(

@@ -534,7 +534,7 @@ class MultiScaleTemporalEncoder(nn.Module):
         Args:
             full_sequence: shape ``(batch, ball, ball_dim)``. The last ball is the current ball.
             current_over_start: the index of the current over's first ball, as one number or with
-                shape ``(batch,)``. Earlier overs have six balls.
+                shape ``(batch,)``. Earlier balls are treated as overs of six balls.
             over_summaries: the earlier overs, oldest first, shape ``(batch, over, hidden_dim)`` or
                 ``(batch, over, ball_dim)``. The over axis may be empty.
 

@@ -81,7 +81,8 @@ class InningsArrays:
             with shape ``(n, 11)``. The vector ``era`` includes the ratings of the competition.
         batter, non_striker, bowler: the players' numbers within the innings.
         outcome: the class number of each ball's outcome; -1 for a ball without an outcome.
-        met: for striker, bowler and venue, whether any balls are rated, shape ``(n,)``.
+        met: for ``striker``, ``bowler`` and ``venue``, whether the rating is based on at least one
+            ball, shape ``(n,)``.
     """
 
     nodes: dict[str, Floats32]
@@ -256,7 +257,7 @@ def match_importance(match: Match, innings: Innings, ratings: Ratings) -> list[f
 def rate_today(
     match: Match, innings: Innings, ratings: Ratings, base: BaseModel
 ) -> tuple[Floats32, int]:
-    """Return the rating vector ``today``, and the number of balls in earlier innings.
+    """Return the rating ``today``, shape ``(11,)``, and the number of balls in earlier innings.
 
     The rating is one Newton step from zero (see `attnlens.cricket.predictor.ratings`).
     """

@@ -266,7 +266,7 @@ def distinct_matches(matches: Iterable[Match]) -> Iterator[Match]:
 
 
 def known_tensors(trained: Trained) -> dict[str, Tensor]:
-    """Return all named tensors of a checkpoint except the network's weights."""
+    """Return all tensors of a checkpoint, by name, except the network's weights."""
     base, ratings = trained.base, trained.ratings
     arrays = {f"base.{number}": weight for number, weight in enumerate(base.weights)}
     arrays |= {"base.prior": base.prior, "base.everything": base.everything}
@@ -451,9 +451,9 @@ T = TypeVar("T", bound=Trained)
 class Timeline(Generic[T]):
     """A predictor whose ratings can be computed for any date.
 
-    For a date after the last rated day, the history's earlier matches are added to the ratings. For
-    other dates, the ratings come from only the history. If the history is ``None``, the predictor
-    does not change.
+    For a date after the last rated day, the history's matches in between are added to the ratings.
+    For other dates, the ratings come from only the history. If the history is ``None``, the
+    predictor does not change.
     """
 
     def __init__(self, predictor: T, history: Iterable[Match] | None) -> None:

@@ -261,7 +261,7 @@ def variance_features(left: Floats, wickets: Floats, level: Floats, batting: Flo
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TotalRange:
-    """The projected total of a first innings: the mean, and the central 80% interval."""
+    """The projected total of a first innings, in runs: the mean and the central 80% interval."""
 
     low: Floats
     mean: Floats
@@ -441,8 +441,9 @@ def innings_values(
 ) -> InningsValues | None:
     """Return the win probabilities before and after every delivery; ``None`` if undefined.
 
-    Before a chase with an unrevised target, the first innings counts as complete. After the last
-    ball of a chase, the value is the result, if known.
+    If a chase with an unrevised target follows, the first innings counts as complete after its last
+    ball. After the last ball of a chase, the value is the result, if known. ``form`` should not
+    include this match.
     """
     contest = contest_of(match, innings, form)
     if contest is None or win is None or not innings.deliveries:

@@ -87,7 +87,7 @@ _RATIO_WORDS: Final = (
 """Phrases for the ratio to the usual probability, each with an upper limit of the ratio."""
 
 _MAX_WORDS: Final = 100
-"""The maximum number of words in a narrative. A full name counts as two words, a surname as one."""
+"""A longer narrative is shortened. A full name counts as two words, and a surname as one."""
 
 MIN_GROUP_POINTS: Final = 0.5
 _MIN_CAME_SHARE: Final = 0.1
@@ -141,7 +141,7 @@ def in_words(explanation: Explanation) -> Explanation:
 
 
 def narrate(explanation: Explanation) -> tuple[Sentence, ...]:
-    """Return the sentences of a paragraph of 60 to 105 words about an explanation.
+    """Return the sentences of a paragraph about an explanation, usually of 60 to 105 words.
 
     The facts of a sentence are its numbers and names, in reading order.
     """

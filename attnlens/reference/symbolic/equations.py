@@ -88,7 +88,7 @@ class PassSymbols:
     def places(self, expression: Expression) -> list[int]:
         """Return the indices of the displayed axes, with the head axis first.
 
-        A head axis of size 1 is not displayed. In a batched pass, neither is the batch axis.
+        A head axis of size 1 and, in a batched pass, a batch axis of size 1 are not displayed.
         """
         silent = ("batch", "head") if self.forward_pass.batched else ("head",)
         visible = [
@@ -197,9 +197,9 @@ def _role(expression: Expression, index: int) -> str:
 
 
 def constants_of(leaves: Iterable[Expression]) -> dict[int, Symbol]:
-    """Return a symbol for the ``id`` of each constant, and set the ``name`` of the constant.
+    """Map the ``id`` of each constant to a symbol, and set the ``name`` of the constant.
 
-    Identical constants share a symbol. Constants with equal elements are left out.
+    Equal constants share a symbol. A constant whose elements are all the same number is left out.
     """
     symbols: dict[int, Symbol] = {}
     constants: list[tuple[Tensor, Symbol]] = []

@@ -88,7 +88,8 @@ class Step:
 def within(expression: Expression, *, through_steps: bool = False) -> Iterator[Expression]:
     """Yield an expression and its direct and indirect operands.
 
-    Named results are included only if ``through_steps`` is true, without operands of inputs.
+    Named operands are left out, unless ``through_steps`` is true. In that case, only the operands
+    of results that are described as inputs are left out.
     """
     visited: set[int] = set()
     waiting = [expression]

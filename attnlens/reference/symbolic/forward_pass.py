@@ -255,7 +255,7 @@ class _TorchCalls(TorchFunctionMode):
     def _written_out(
         self, name: str, results: list[Tensor], args: tuple[Any, ...], by_name: Options
     ) -> bool:
-        """Record the steps of a fused attention call; return False for an unsupported call."""
+        """Record a fused attention call as steps; return False if they do not give its result."""
         graph, before = self._graph, len(self._graph.steps)
 
         def say(symbol: str, value: Tensor, description: str) -> Tensor:
