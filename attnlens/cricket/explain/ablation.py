@@ -233,10 +233,10 @@ def _repeated(count: int, value: Tensor) -> Tensor:
 class ExpectedOutcomes:
     """Predictions for one ball, with the outcomes of past balls replaced by expected outcomes.
 
-    The expected outcomes are the probabilities that the model predicted before the past ball. The
-    number of runs and the boundary flag become expected values. In the relations between balls, the
-    past ball counts as neither a wicket nor a boundary. The position, the players and the
-    scoreboard of the ball do not change.
+    The expected outcomes are probabilities from the scoreboard and the players' ratings. The number
+    of runs and the boundary flag become expected values. In the relations between balls, the past
+    ball counts as neither a wicket nor a boundary. The position, the players and the scoreboard of
+    the ball do not change.
     """
 
     def __init__(self, model: FullModel, batch: Batch) -> None:
