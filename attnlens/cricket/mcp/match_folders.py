@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from glob import escape
-from itertools import count, islice
+from itertools import chain, count, islice
 from pathlib import Path, PurePosixPath
 from typing import Final
 
@@ -131,15 +131,12 @@ class Folders:
             for match in several:
                 yield name if len(several) == 1 else f"{name}{_MEMBER}{match.match_id}", match
 
-    def every(self) -> Iterator[tuple[str, Match]]:
-        """Yield the matches of the first `_MAX_FILES` files."""
-        for name in islice(self.names(), _MAX_FILES):
-            yield from self.read(name)
-
-    def searched_files(self) -> Json:
-        """Return the number of files, and the number of files that `every` reads."""
-        files = sum(1 for _ in self.names())
-        return {"files": files, "files_searched": min(files, _MAX_FILES)}
+    def every(self) -> tuple[Iterator[tuple[str, Match]], Json]:
+        """Return the matches of the first `_MAX_FILES` files, and the numbers of files as JSON."""
+        names = [*self.names()]
+        searched = names[:_MAX_FILES]
+        counts = {"files": len(names), "files_searched": len(searched)}
+        return chain.from_iterable(map(self.read, searched)), counts
 
     def without_paths(self, text: str) -> str:
         """Return a message in which the path of each folder is replaced by the folder's name."""

@@ -194,8 +194,7 @@ def server_of(folders: Folders, session: Session | None = None) -> MCPServer:
                     "most_surprising needs a match", remedy="give a name from list_matches"
                 )
             else:
-                games = folders.every()
-                searched = folders.searched_files()
+                games, searched = folders.every()
             rows = balls_found(games, innings=innings, over=over, player=player, outcome=outcome)
             if not most_surprising:
                 page = list(islice(rows, offset, offset + limit))
