@@ -144,11 +144,12 @@ def without_rights() -> list[str]:
 
 
 def test_a_folder_that_takes_no_files_is_told_before_the_work(
-    tmp_path: Path, without_rights: list[str], sample_match_path: Path
+    tmp_path: Path, without_rights: list[str]
 ) -> None:
-    closed = tmp_path / "closed"
+    closed, damaged = tmp_path / "closed", tmp_path / "damaged.csv"
     closed.mkdir(mode=0o555)
-    words = command("explain", "--all", sample_match_path, "--out", closed)
+    damaged.write_text("no match\n", encoding="utf-8")  # which reading it would report
+    words = command("explain", "--all", damaged, "--out", closed)
     status, said = ended(process(*without_rights, *words))
     assert (status, said.count("\n")) == (2, 1)
     assert "cannot be written (Permission denied); write to another folder" in said

@@ -356,7 +356,8 @@ def test_no_p_comes_out_of_what_is_no_number() -> None:
     usual = {MODEL: dict.fromkeys(ITEMS, (math.nan, 1.0))}
     trial: Trial[Claim] = Trial({MODEL: AblationSite(GOOD, ITEMS)}, seed=0, usual=usual)
     message = refused(InputError, trial.compare, [claim(103)])
-    assert "is not a finite number; make every mean in usual finite" in message
+    remedy = "make every mean in usual finite and every standard deviation positive"
+    assert f"is not a finite number; {remedy}" in message
 
 
 def test_one_claim_of_a_family_is_first() -> None:
